@@ -1,0 +1,56 @@
+//! What a tool is and how it is called: no file, socket, process, environment or SQL, and no wire format.
+//!
+//! # Glossary
+//!
+//! One word per thing, the same in code, REST, CLI and docs.
+//!
+//! | word | meaning | here |
+//! | --- | --- | --- |
+//! | tool | something an agent can call | [`Tool`] |
+//! | spec | its name, description, schemas, options | [`Spec`] |
+//! | source | where tools come from | [`SourceKind`], [`Update`] |
+//! | catalog | the immutable set of tools at one version | [`Catalog`] |
+//! | registry | swaps catalogs | [`Registry`] |
+//! | call | one use of a tool | [`Call`] |
+//! | outcome | what a call gave | [`Outcome`] |
+//! | caller | who asks: client, agent, session | [`Caller`] |
+//! | middleware | a link of the chain every call passes | [`middleware::Middleware`] |
+//! | trust | yes to a folder's code | [`Access::Untrusted`] |
+//! | grant | yes to one tool's permission | [`Access::NeedsGrant`] |
+//! | problem | why something did not load | [`Problem`] |
+//!
+//! [`Crib`] is all that a surface needs: tools, call, changes.
+
+pub mod call;
+pub mod catalog;
+pub mod crib;
+pub mod error;
+pub mod event;
+pub mod middleware;
+pub mod options;
+pub mod outcome;
+pub mod outputs;
+pub mod registry;
+pub mod schema;
+pub mod source;
+pub mod store;
+pub mod tool;
+
+pub use call::{Call, Caller, Context, Progress};
+pub use catalog::Catalog;
+pub use crib::{Crib, Request};
+pub use error::{CallError, ErrorCode};
+pub use event::Event;
+pub use options::{Annotations, Permissions, SandboxOptions};
+pub use outcome::{Attachment, AttachmentKind, Outcome};
+pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
+pub use registry::{Change, Registry};
+pub use schema::Schema;
+pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
+pub use tool::{Access, Health, Run, Spec, Status, Tool, ToolName};
+
+/// A boxed future: the chain is a slice of trait objects, so each link gives one of these.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What every link of the chain and every runner gives back.
+pub type CallResult = Result<Outcome, CallError>;

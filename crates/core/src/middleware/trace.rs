@@ -1,0 +1,94 @@
+//! Tells everyone that a call began and how it ended, even when its caller went away in between.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::time::Instant;
+
+use super::{Middleware, Next};
+use crate::event::Failure;
+use crate::{BoxFuture, Call, CallResult, Event};
+
+pub(super) struct Trace {
+    pub events: broadcast::Sender<Event>,
+}
+
+impl Middleware for Trace {
+    fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
+        Box::pin(async move {
+            let mut ending = Ending {
+                events: &self.events,
+                call_id: call.context.call_id.clone(),
+                tool: call.tool.name().to_owned(),
+                start: Instant::now(),
+                failure: Some(Failure::Cancelled),
+            };
+            if self.events.receiver_count() > 0 {
+                let _ = self.events.send(Event::ToolStart {
+                    call_id: call.context.call_id.clone(),
+                    tool: ending.tool.clone(),
+                    client: call.caller.client.clone(),
+                    agent: call.caller.agent.clone(),
+                });
+                self.listen(call);
+            }
+            let result = next.run(call).await;
+            ending.failure = match &result {
+                Ok(outcome) if outcome.is_error => Some(Failure::Tool),
+                Ok(_) => None,
+                Err(error) => Some(Failure::Error(error.code)),
+            };
+            result
+        })
+    }
+}
+
+impl Trace {
+    fn listen(&self, call: &mut Call) {
+        let events = self.events.clone();
+        let (call_id, tool) = (call.context.call_id.clone(), call.tool.name().to_owned());
+        call.context.add_progress(Arc::new(move |progress| {
+            let _ = events.send(Event::ToolProgress {
+                call_id: call_id.clone(),
+                tool: tool.clone(),
+                progress,
+            });
+        }));
+    }
+}
+
+/// Speaks when it is dropped, so that a cancelled call ends like any other.
+struct Ending<'a> {
+    events: &'a broadcast::Sender<Event>,
+    call_id: Arc<str>,
+    tool: String,
+    start: Instant,
+    failure: Option<Failure>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let duration_ms = self.start.elapsed().as_secs_f64() * 1_000.0;
+        let (call_id, tool) = (self.call_id.clone(), std::mem::take(&mut self.tool));
+        let event = match self.failure {
+            None => {
+                tracing::debug!(tool, call = %call_id, duration_ms, "tool.complete");
+                Event::ToolComplete {
+                    call_id,
+                    tool,
+                    duration_ms,
+                }
+            }
+            Some(failure) => {
+                tracing::info!(tool, call = %call_id, duration_ms, error = failure.as_str(), "tool.failed");
+                Event::ToolFailed {
+                    call_id,
+                    tool,
+                    duration_ms,
+                    failure,
+                }
+            }
+        };
+        let _ = self.events.send(event);
+    }
+}

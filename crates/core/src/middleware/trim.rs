@@ -1,0 +1,294 @@
+//! Bounds what reaches an agent: a long output is cut, kept whole for a day, and says how to read on.
+//!
+//! Why: `docs/design/0008-outputs.md`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Middleware, Next};
+use crate::outputs::Whole;
+use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Outputs};
+
+/// The most lines of text that one outcome carries, notice included.
+pub const MAX_LINES: usize = 2_000;
+/// The most bytes of text that one outcome carries, notice included.
+pub const MAX_BYTES: usize = 50_000;
+/// What the notice may take of those: a blank line and one line of text.
+const NOTICE_BYTES: usize = 600;
+const NOTICE_LINES: usize = 2;
+const MAX_TITLE: usize = 200;
+const MAX_METADATA: usize = 64 * 1_024;
+const MAX_ATTACHMENTS: usize = 10 * 1_024 * 1_024;
+const MAX_MESSAGE: usize = 10_000;
+
+pub(super) struct Trim {
+    pub outputs: Arc<dyn Outputs>,
+}
+
+impl Middleware for Trim {
+    fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
+        Box::pin(async move {
+            let owner = call.caller.agent.clone();
+            match next.run(call).await {
+                Ok(mut outcome) => {
+                    bound_extras(&mut outcome);
+                    match cut(&outcome) {
+                        None => Ok(outcome),
+                        Some(cut) => Ok(self.keep(outcome, cut, &owner).await),
+                    }
+                }
+                Err(error) => Err(bound_error(error)),
+            }
+        })
+    }
+}
+
+/// Where the text is cut, and by which of the two limits.
+#[derive(Debug, PartialEq, Eq)]
+struct Cut {
+    end: usize,
+    by: Limit,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Limit {
+    Lines,
+    Bytes,
+}
+
+/// Decides whether and where a text must be cut, so that both limits hold for text and notice together.
+fn cut(outcome: &Outcome) -> Option<Cut> {
+    let text = &outcome.output;
+    let fits = outcome.whole.is_none()
+        && text.len() <= MAX_BYTES
+        && count_lines(text.as_bytes()) <= MAX_LINES as u64;
+    if fits {
+        return None;
+    }
+    let line_end = text
+        .bytes()
+        .enumerate()
+        .filter(|(_, b)| *b == b'\n')
+        .nth(MAX_LINES - NOTICE_LINES - 1);
+    let by_lines = line_end.map_or(text.len(), |(at, _)| at);
+    let by_bytes = floor_char(text, MAX_BYTES - NOTICE_BYTES);
+    Some(if by_bytes < by_lines {
+        Cut {
+            end: by_bytes,
+            by: Limit::Bytes,
+        }
+    } else {
+        Cut {
+            end: by_lines,
+            by: Limit::Lines,
+        }
+    })
+}
+
+/// Lines as a person counts them: a newline at the very end starts no further line.
+pub(crate) fn count_lines(text: &[u8]) -> u64 {
+    let newlines = text.iter().filter(|b| **b == b'\n').count() as u64;
+    newlines + u64::from(text.last().is_some_and(|b| *b != b'\n'))
+}
+
+fn floor_char(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at)
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0)
+}
+
+impl Trim {
+    async fn keep(&self, mut outcome: Outcome, cut: Cut, owner: &str) -> Outcome {
+        let kept = match outcome.whole.take() {
+            Some(whole) => Ok(whole),
+            None => self.outputs.keep(owner, outcome.output.as_bytes()).await,
+        };
+        // Less may be kept than there is at hand.
+        let at_hand = count_lines(outcome.output.as_bytes());
+        let lines = kept
+            .as_ref()
+            .map_or(at_hand, |whole| whole.lines.max(at_hand));
+        outcome.output.truncate(cut.end);
+        let left = lines.saturating_sub(count_lines(outcome.output.as_bytes()));
+        let said = match cut.by {
+            Limit::Lines => format!("[truncated: {left} lines omitted]"),
+            Limit::Bytes => format!("[truncated: output exceeded {MAX_BYTES} bytes]"),
+        };
+        outcome.metadata.insert("truncated".into(), true.into());
+        // A cut text is no longer the JSON of the data.
+        outcome.structured = None;
+        outcome.output.push_str("\n\n");
+        outcome.output.push_str(&said);
+        match kept {
+            Ok(whole) => {
+                outcome.output.push_str(&how_to_read_on(&whole, cut.end));
+                outcome
+                    .metadata
+                    .insert("outputId".into(), whole.id.as_str().into());
+                outcome
+                    .metadata
+                    .insert("totalBytes".into(), whole.bytes.into());
+                outcome
+                    .metadata
+                    .insert("totalLines".into(), whole.lines.into());
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a truncated output could not be kept");
+                outcome
+                    .output
+                    .push_str(" The rest could not be kept on disk; ask for less at once.");
+            }
+        }
+        outcome
+    }
+}
+
+fn how_to_read_on(whole: &Whole, offset: usize) -> String {
+    let Whole {
+        id,
+        bytes,
+        lines,
+        cut,
+    } = whole;
+    let end = if *cut {
+        " (its end is lost: the tool gave more than one call may keep)"
+    } else {
+        ""
+    };
+    format!(
+        " The whole output ({lines} lines, {bytes} bytes) is kept for 24 hours{end}. Read on with the tool \
+         `read-output` and {{\"id\": \"{id}\", \"offset\": {offset}}}, or GET /api/outputs/{id}"
+    )
+}
+
+fn bound_extras(outcome: &mut Outcome) {
+    if let Some(title) = &mut outcome.title
+        && title.len() > MAX_TITLE
+    {
+        title.truncate(floor_char(title, MAX_TITLE));
+    }
+    if !outcome.metadata.is_empty() && json_size(&outcome.metadata) > MAX_METADATA {
+        outcome.metadata = Map::from_iter([(
+            "dropped".to_owned(),
+            Value::from(format!("metadata of more than {MAX_METADATA} bytes")),
+        )]);
+    }
+    let mut room = MAX_ATTACHMENTS;
+    let before = outcome.attachments.len();
+    outcome.attachments.retain(|attachment| {
+        let size = attachment.text.as_ref().map_or(0, String::len)
+            + attachment.data.as_ref().map_or(0, String::len);
+        let fits = size <= room;
+        room = room.saturating_sub(if fits { size } else { 0 });
+        fits
+    });
+    let dropped = before - outcome.attachments.len();
+    if dropped > 0 {
+        outcome
+            .metadata
+            .insert("attachmentsDropped".into(), dropped.into());
+    }
+}
+
+fn bound_error(mut error: CallError) -> CallError {
+    for text in [Some(&mut error.message), error.hint.as_mut()] {
+        let Some(text) = text else { continue };
+        if text.len() > MAX_MESSAGE {
+            text.truncate(floor_char(text, MAX_MESSAGE));
+            text.push('…');
+        }
+    }
+    error
+}
+
+/// The size of a map's JSON, without writing it anywhere.
+fn json_size(map: &Map<String, Value>) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, map) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut_of(text: &str) -> Option<Cut> {
+        cut(&Outcome::text(text))
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        assert_eq!(cut_of(""), None);
+        assert_eq!(cut_of("one line"), None);
+        assert_eq!(cut_of(&"x\n".repeat(MAX_LINES)), None);
+        assert_eq!(cut_of(&"x".repeat(MAX_BYTES)), None);
+    }
+
+    #[test]
+    fn lines_are_cut_at_a_line() {
+        let text = "x\n".repeat(MAX_LINES + 1);
+        let cut = cut_of(&text).unwrap();
+        assert_eq!(cut.by, Limit::Lines);
+        assert_eq!(
+            count_lines(&text.as_bytes()[..cut.end]),
+            (MAX_LINES - NOTICE_LINES) as u64
+        );
+    }
+
+    #[test]
+    fn bytes_are_cut_on_a_character() {
+        let text = "ä".repeat(MAX_BYTES);
+        let cut = cut_of(&text).unwrap();
+        assert_eq!(cut.by, Limit::Bytes);
+        assert!(text.is_char_boundary(cut.end));
+        assert!(cut.end <= MAX_BYTES - NOTICE_BYTES);
+    }
+
+    #[test]
+    fn many_long_lines_fall_to_the_byte_limit() {
+        let text = format!("{}\n", "x".repeat(99)).repeat(3_000);
+        assert_eq!(cut_of(&text).unwrap().by, Limit::Bytes);
+    }
+
+    #[test]
+    fn lines_are_counted_as_a_person_does() {
+        for (text, lines) in [
+            ("", 0),
+            ("a", 1),
+            ("a\n", 1),
+            ("a\nb", 2),
+            ("\n", 1),
+            ("\n\n", 2),
+        ] {
+            assert_eq!(count_lines(text.as_bytes()), lines, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_notice_fits_its_room() {
+        let whole = Whole {
+            id: crate::OutputId::parse("0192f0c1-0000-7000-8000-000000000000").unwrap(),
+            bytes: u64::MAX,
+            lines: u64::MAX,
+            cut: true,
+        };
+        let notice = how_to_read_on(&whole, usize::MAX);
+        assert!(notice.len() + 80 < NOTICE_BYTES, "{}", notice.len());
+        assert!(!notice.contains('\n'));
+    }
+}

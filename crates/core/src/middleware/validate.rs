@@ -1,0 +1,42 @@
+//! Fills in the schema's defaults and refuses arguments that the schema refuses.
+
+use serde_json::{Value, json};
+
+use super::{Middleware, Next};
+use crate::{BoxFuture, Call, CallError, CallResult};
+
+pub(super) struct Validate;
+
+impl Middleware for Validate {
+    fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
+        match check(call) {
+            Ok(()) => next.run(call),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+}
+
+fn check(call: &mut Call) -> Result<(), CallError> {
+    let schema = &call.tool.spec.input_schema;
+    schema.apply_defaults(&mut call.arguments);
+    let arguments = Value::Object(std::mem::take(&mut call.arguments));
+    let violations = schema.violations(&arguments);
+    if let Value::Object(arguments) = arguments {
+        call.arguments = arguments;
+    }
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let name = call.tool.name();
+    let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    let errors: Vec<Value> = violations
+        .iter()
+        .map(|v| json!({"path": v.path, "message": v.message}))
+        .collect();
+    Err(CallError::invalid(format!(
+        "arguments for `{name}` do not fit its schema: {}",
+        said.join("; ")
+    ))
+    .hint(format!("`toolcrib show {name}` prints the schema"))
+    .data(json!({"errors": errors, "schema": schema.value()})))
+}

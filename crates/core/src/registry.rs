@@ -1,0 +1,197 @@
+//! Swaps catalogs: takes what sources found, settles names, and puts a new catalog in place of the old.
+//!
+//! Readers take a snapshot without a lock and keep it as long as they like. Nothing is loaded here: start-up is
+//! an ordinary [`Registry::apply`] with one large batch.
+//!
+//! Why: `docs/design/0001-one-catalog-swap.md`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use crate::source::{ErrorType, Problem, Rank, SourceKey, Update};
+use crate::{Access, Catalog, Tool, ToolName};
+
+/// Tells the time of day, in milliseconds since the epoch.
+pub type Clock = fn() -> u64;
+
+/// What one [`Registry::apply`] changed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Change {
+    pub version: u64,
+    pub added: Vec<String>,
+    pub changed: Vec<String>,
+    pub removed: Vec<String>,
+    /// Problems that were not there before.
+    pub new_problems: Vec<Problem>,
+    /// Were there problems that are gone now?
+    pub mended: bool,
+}
+
+impl Change {
+    pub fn tools_changed(&self) -> bool {
+        !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty())
+    }
+
+    fn is_nothing(&self) -> bool {
+        !self.tools_changed() && self.new_problems.is_empty() && !self.mended
+    }
+}
+
+pub struct Registry {
+    current: ArcSwap<Catalog>,
+    parts: Mutex<BTreeMap<SourceKey, Update>>,
+    clock: Clock,
+}
+
+impl Registry {
+    pub fn new(clock: Clock) -> Registry {
+        Registry {
+            current: ArcSwap::default(),
+            parts: Mutex::default(),
+            clock,
+        }
+    }
+
+    /// The catalog as it stands now; it never changes under its holder.
+    pub fn snapshot(&self) -> Arc<Catalog> {
+        self.current.load_full()
+    }
+
+    /// Takes the new content of some parts and swaps the catalog in if a reader could tell the difference.
+    pub fn apply(&self, updates: Vec<Update>) -> Change {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        for update in updates {
+            if update.is_gone() {
+                parts.remove(&update.key);
+            } else {
+                parts.insert(update.key.clone(), update);
+            }
+        }
+        let before = self.snapshot();
+        let (tools, mut problems) = settle(&parts);
+        let idle = parts
+            .values()
+            .filter(|part| part.tools.is_empty() && part.problems.is_empty());
+        let idle: Vec<_> = idle.filter_map(|part| part.file.clone()).collect();
+        stamp(&mut problems, before.problems(), (self.clock)());
+        let mut change = difference(&before, &tools, &problems);
+        if change.is_nothing() && before.version() > 0 && before.idle_files() == idle {
+            change.version = before.version();
+            return change;
+        }
+        change.version = before.version() + 1;
+        self.current.store(Arc::new(Catalog::new(
+            change.version,
+            tools,
+            problems,
+            idle,
+        )));
+        change
+    }
+}
+
+/// Gives each name to one tool.
+fn settle(parts: &BTreeMap<SourceKey, Update>) -> (BTreeMap<ToolName, Arc<Tool>>, Vec<Problem>) {
+    let mut problems: Vec<Problem> = parts
+        .values()
+        .flat_map(|part| part.problems.iter().cloned())
+        .collect();
+    let mut claims: Vec<(Rank, &Arc<Tool>)> = parts
+        .values()
+        .flat_map(|part| part.tools.iter().map(|tool| (part.rank, tool)))
+        .collect();
+    // Stable, and parts come by their path: in one folder the kinds' order decides, then the file's name, then the
+    // place in the file.
+    // What nobody trusted yet takes no name from what may run: a clone can't disable the user's own tools.
+    let waits = |tool: &Tool| matches!(tool.access, Access::Untrusted { .. });
+    claims.sort_by_key(|(rank, tool)| (waits(tool), *rank, tool.source));
+    let mut winners: BTreeMap<ToolName, (Rank, Arc<Tool>)> = BTreeMap::new();
+    for (rank, tool) in claims {
+        let Some((winner_rank, winner)) = winners.get_mut(&tool.spec.name) else {
+            winners.insert(tool.spec.name.clone(), (rank, tool.clone()));
+            continue;
+        };
+        if *winner_rank == Rank::Builtin || *winner_rank == rank {
+            problems.push(clash(winner, tool));
+        } else {
+            let shadowed = place_of(tool);
+            Arc::make_mut(winner).shadows.push(shadowed);
+        }
+    }
+    (
+        winners
+            .into_iter()
+            .map(|(name, (_, tool))| (name, tool))
+            .collect(),
+        problems,
+    )
+}
+
+fn place_of(tool: &Tool) -> String {
+    match &tool.file {
+        Some(file) => file.display().to_string(),
+        None => tool.module.clone(),
+    }
+}
+
+fn clash(winner: &Tool, loser: &Tool) -> Problem {
+    let name = loser.name();
+    let holder = match winner.file.is_none() {
+        true => "a built-in tool".to_owned(),
+        false => format!("`{}`", place_of(winner)),
+    };
+    let mut problem = Problem::error(
+        loser.source,
+        ErrorType::NameClash,
+        format!("the name `{name}` is taken by {holder}; this tool is left out"),
+    )
+    .tool(name)
+    .hint(format!(
+        "give the tool in field `name` another name than `{name}`"
+    ));
+    problem.file = loser.file.clone();
+    problem
+}
+
+/// A problem that was there before keeps the time it was first seen.
+fn stamp(problems: &mut [Problem], before: &[Problem], now: u64) {
+    for problem in problems {
+        let seen = before
+            .iter()
+            .find(|old| old.file == problem.file && old.same_as(problem));
+        problem.timestamp_ms = seen.map_or(now, |old| old.timestamp_ms);
+    }
+}
+
+fn difference(
+    before: &Catalog,
+    tools: &BTreeMap<ToolName, Arc<Tool>>,
+    problems: &[Problem],
+) -> Change {
+    let mut change = Change::default();
+    for (name, tool) in tools {
+        match before.get(name.as_str()) {
+            None => change.added.push(name.to_string()),
+            Some(old) if Arc::ptr_eq(old, tool) || old.same_as(tool) => {}
+            Some(_) => change.changed.push(name.to_string()),
+        }
+    }
+    let gone = before
+        .tools()
+        .filter(|old| !tools.contains_key(&old.spec.name));
+    change.removed = gone.map(|old| old.name().to_owned()).collect();
+    let old = before.problems();
+    change.new_problems = problems
+        .iter()
+        .filter(|new| !old.contains(new))
+        .cloned()
+        .collect();
+    change.mended = old.iter().any(|gone| !problems.contains(gone));
+    change
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

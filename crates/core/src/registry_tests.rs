@@ -1,0 +1,199 @@
+//! What the registry promises about names, versions and batches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
+use crate::{
+    Access, BoxFuture, Call, CallResult, Outcome, Registry, Run, Schema, Spec, Tool, ToolName,
+};
+
+struct Nothing;
+
+impl Run for Nothing {
+    fn run<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, CallResult> {
+        Box::pin(async { Ok(Outcome::text("")) })
+    }
+}
+
+fn tool(name: &str, file: &str, text: &str) -> Arc<Tool> {
+    Arc::new(Tool {
+        spec: Spec::new(ToolName::new(name).unwrap(), "", Schema::any_object()),
+        source: if file.is_empty() {
+            SourceKind::Builtin
+        } else {
+            SourceKind::Plugin
+        },
+        scope: None,
+        file: (!file.is_empty()).then(|| PathBuf::from(file)),
+        module: "m".into(),
+        plugin_name: None,
+        access: Access::Open,
+        declares: Vec::new(),
+        stale: false,
+        shadows: Vec::new(),
+        hash: text.into(),
+        run: Arc::new(Nothing),
+    })
+}
+
+fn part(rank: Rank, file: &str, names: &[&str]) -> Update {
+    let tools = names.iter().map(|name| tool(name, file, file)).collect();
+    Update {
+        key: SourceKey(file.into()),
+        rank,
+        file: Some(file.into()),
+        tools,
+        problems: Vec::new(),
+    }
+}
+
+fn registry() -> Registry {
+    Registry::new(|| 7)
+}
+
+fn names(registry: &Registry) -> Vec<String> {
+    registry
+        .snapshot()
+        .tools()
+        .map(|tool| tool.name().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_higher_folder_hides_a_lower_one_silently() {
+    let registry = registry();
+    registry.apply(vec![
+        part(Rank::Folder(1), "/g/a.json", &["x"]),
+        part(Rank::Folder(0), "/l/a.json", &["x"]),
+    ]);
+    let catalog = registry.snapshot();
+    let tool = catalog.get("x").unwrap();
+    assert_eq!(tool.file.as_deref(), Some("/l/a.json".as_ref()));
+    assert_eq!(tool.shadows, ["/g/a.json"]);
+    assert!(catalog.problems().is_empty());
+}
+
+#[test]
+fn in_one_folder_the_first_file_wins_and_the_other_is_told() {
+    let registry = registry();
+    registry.apply(vec![
+        part(Rank::Folder(0), "/l/b.json", &["x"]),
+        part(Rank::Folder(0), "/l/a.json", &["x"]),
+    ]);
+    let catalog = registry.snapshot();
+    assert_eq!(
+        catalog.get("x").unwrap().file.as_deref(),
+        Some("/l/a.json".as_ref())
+    );
+    let [problem] = catalog.problems() else {
+        panic!("{:?}", catalog.problems())
+    };
+    assert_eq!(problem.error_type, ErrorType::NameClash);
+    assert_eq!(problem.file.as_deref(), Some("/l/b.json".as_ref()));
+    assert_eq!(problem.timestamp_ms, 7);
+    assert!(problem.message.contains("/l/a.json"), "{}", problem.message);
+}
+
+#[test]
+fn a_built_in_name_cannot_be_taken() {
+    let registry = registry();
+    let builtin = Update {
+        tools: vec![tool("x", "", "")],
+        file: None,
+        ..part(Rank::Builtin, "builtin", &[])
+    };
+    registry.apply(vec![
+        part(Rank::Folder(0), "/l/a.json", &["x", "y"]),
+        builtin,
+    ]);
+    let catalog = registry.snapshot();
+    assert_eq!(catalog.get("x").unwrap().source, SourceKind::Builtin);
+    assert!(catalog.get("y").is_some());
+    assert!(catalog.problems()[0].message.contains("built-in"));
+}
+
+#[test]
+fn only_what_a_reader_could_see_makes_a_version() {
+    let registry = registry();
+    let first = registry.apply(vec![part(Rank::Folder(0), "/l/a.json", &["x", "y"])]);
+    assert_eq!((first.version, first.added.len()), (1, 2));
+    let again = registry.apply(vec![part(Rank::Folder(0), "/l/a.json", &["x", "y"])]);
+    assert_eq!((again.version, again.tools_changed()), (1, false));
+    let less = registry.apply(vec![part(Rank::Folder(0), "/l/a.json", &["x"])]);
+    assert_eq!((less.version, less.removed), (2, vec!["y".to_owned()]));
+    let gone = registry.apply(vec![Update::gone(
+        SourceKey("/l/a.json".into()),
+        Rank::Folder(0),
+    )]);
+    assert_eq!((gone.version, gone.removed), (3, vec!["x".to_owned()]));
+}
+
+#[test]
+fn a_problem_keeps_the_time_it_was_first_seen() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NOW: AtomicU64 = AtomicU64::new(1);
+    let registry = Registry::new(|| NOW.fetch_add(1, Ordering::Relaxed));
+    let broken = || Update {
+        problems: vec![Problem::error(SourceKind::Plugin, ErrorType::Syntax, "no")],
+        ..part(Rank::Folder(0), "/l/a.json", &[])
+    };
+    registry.apply(vec![broken()]);
+    let change = registry.apply(vec![broken(), part(Rank::Folder(0), "/l/b.json", &["z"])]);
+    assert!(change.new_problems.is_empty());
+    assert_eq!(registry.snapshot().problems()[0].timestamp_ms, 1);
+}
+
+#[test]
+fn a_snapshot_never_changes() {
+    let registry = registry();
+    registry.apply(vec![part(Rank::Folder(0), "/l/a.json", &["x"])]);
+    let held = registry.snapshot();
+    registry.apply(vec![Update::gone(
+        SourceKey("/l/a.json".into()),
+        Rank::Folder(0),
+    )]);
+    assert!(held.get("x").is_some());
+    assert!(names(&registry).is_empty());
+}
+
+proptest! {
+    /// Whatever the order and the grouping of updates, the end is the same catalog.
+    #[test]
+    fn the_catalog_depends_only_on_what_there_is(
+        files in prop::collection::btree_map(0_usize..6, prop::collection::btree_set(0_usize..5, 0..4), 0..6),
+        order in any::<prop::sample::Index>(),
+        split in any::<bool>(),
+    ) {
+        let update = |(file, tools): (&usize, &BTreeSet<usize>)| {
+            let names: Vec<String> = tools.iter().map(|t| format!("t{t}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            part(Rank::Folder((file % 2) as u16), &format!("/f{}/{file}.json", file % 2), &names)
+        };
+        let updates: Vec<Update> = files.iter().map(update).collect();
+        let straight = registry();
+        straight.apply(updates.clone());
+        let mut turned = updates;
+        if !turned.is_empty() {
+            let at = order.index(turned.len());
+            turned.rotate_left(at);
+        }
+        let other = registry();
+        if split {
+            turned.into_iter().for_each(|update| { other.apply(vec![update]); });
+        } else {
+            other.apply(turned);
+        }
+        let view = |registry: &Registry| -> BTreeMap<String, (Option<PathBuf>, Vec<String>)> {
+            let catalog = registry.snapshot();
+            catalog.tools().map(|t| (t.name().to_owned(), (t.file.clone(), t.shadows.clone()))).collect()
+        };
+        prop_assert_eq!(view(&straight), view(&other));
+        prop_assert_eq!(straight.snapshot().problems().len(), other.snapshot().problems().len());
+        let wanted: BTreeSet<String> = files.values().flatten().map(|t| format!("t{t}")).collect();
+        prop_assert_eq!(names(&straight).into_iter().collect::<BTreeSet<_>>(), wanted);
+    }
+}

@@ -1,0 +1,470 @@
+//! JSON Schema 2020-12 for arguments and results: checked when made, bounded, and never fetched from anywhere.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::{Map, Value, json};
+
+/// Deeper nesting than this is no honest schema.
+const MAX_DEPTH: usize = 64;
+const MAX_NODES: usize = 20_000;
+/// How many subschemas may apply to one value at one place, all `$ref`s followed. Bounds `anyOf` bombs.
+const MAX_EXPANSION: u64 = 10_000;
+/// How many reasons a refusal gives.
+const MAX_VIOLATIONS: usize = 5;
+const MAX_REASON: usize = 300;
+const BACKTRACK_LIMIT: usize = 100_000;
+
+/// A schema whose top is an object, cheap to clone.
+#[derive(Clone)]
+pub struct Schema(Arc<Inner>);
+
+struct Inner {
+    value: Value,
+    has_defaults: bool,
+    accepts_any: bool,
+    validator: OnceLock<Option<Validator>>,
+}
+
+/// Why a schema was refused: at which place, and for what.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}", if path.is_empty() { "the schema" } else { path.as_str() })]
+pub struct SchemaError {
+    pub path: String,
+    pub reason: String,
+}
+
+/// Why a value does not fit: at which place, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// A JSON pointer into the value; empty for the value itself.
+    pub path: String,
+    pub message: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
+    }
+}
+
+impl Schema {
+    /// Checks a tool's schema. Its top must describe an object, because arguments are named.
+    pub fn parse(mut value: Value) -> Result<Schema, SchemaError> {
+        let Value::Object(top) = &mut value else {
+            return Err(refuse(
+                "",
+                "must be a JSON object such as {\"type\": \"object\", \"properties\": {}}",
+            ));
+        };
+        match top.get("type") {
+            None => {
+                top.insert("type".into(), "object".into());
+            }
+            Some(Value::String(kind)) if kind == "object" => {}
+            Some(other) => {
+                return Err(refuse(
+                    "/type",
+                    &format!("must be \"object\", not {}", shorten(&other.to_string())),
+                ));
+            }
+        }
+        let has_defaults = Survey::of(&value)?.has_defaults;
+        build(&value)?;
+        Ok(Schema::unchecked(value, has_defaults))
+    }
+
+    /// The schema that takes any object.
+    pub fn any_object() -> Schema {
+        Schema::unchecked(json!({"type": "object"}), false)
+    }
+
+    fn unchecked(value: Value, has_defaults: bool) -> Schema {
+        let accepts_any = value.as_object().is_some_and(|top| top.len() == 1);
+        Schema(Arc::new(Inner {
+            value,
+            has_defaults,
+            accepts_any,
+            validator: OnceLock::new(),
+        }))
+    }
+
+    pub fn value(&self) -> &Value {
+        &self.0.value
+    }
+
+    /// The names of the described properties.
+    pub fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.0
+            .value
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+    }
+
+    /// What is wrong with `instance`, which is an object; empty when it fits.
+    pub fn violations(&self, instance: &Value) -> Vec<Violation> {
+        if self.0.accepts_any {
+            return Vec::new();
+        }
+        // Compiled on first use: most of a large catalog is never called.
+        let Some(validator) = self.0.validator.get_or_init(|| build(&self.0.value).ok()) else {
+            let message = "the tool's schema can't be compiled".to_owned();
+            return vec![Violation {
+                path: String::new(),
+                message,
+            }];
+        };
+        if validator.is_valid(instance) {
+            return Vec::new();
+        }
+        let errors = validator.iter_errors(instance).take(MAX_VIOLATIONS);
+        errors
+            .map(|error| Violation {
+                path: shorten(&error.instance_path().to_string()),
+                message: shorten(&error.to_string()),
+            })
+            .collect()
+    }
+
+    /// Sets properties that are missing and have a `default`, also inside objects that are there.
+    pub fn apply_defaults(&self, arguments: &mut Map<String, Value>) {
+        if self.0.has_defaults {
+            fill(&self.0.value, arguments);
+        }
+    }
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Schema({})", self.0.value)
+    }
+}
+
+fn fill(schema: &Value, object: &mut Map<String, Value>) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    for (name, property) in properties {
+        match object.get_mut(name) {
+            Some(Value::Object(inner)) => fill(property, inner),
+            Some(_) => {}
+            None => {
+                if let Some(default) = property.get("default") {
+                    object.insert(name.clone(), default.clone());
+                }
+            }
+        }
+    }
+}
+
+fn build(value: &Value) -> Result<Validator, SchemaError> {
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+        .build(value)
+        .map_err(|error| {
+            refuse(
+                &error.instance_path().to_string(),
+                &shorten(&error.to_string()),
+            )
+        })
+}
+
+fn refuse(path: &str, reason: &str) -> SchemaError {
+    SchemaError {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_REASON) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Keywords whose subschemas judge the same value as the schema they stand in.
+const IN_PLACE_ONE: [&str; 4] = ["not", "if", "then", "else"];
+const IN_PLACE_LIST: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const IN_PLACE_MAP: [&str; 1] = ["dependentSchemas"];
+
+/// One walk over a schema: bounds, and that every reference stays inside and ends.
+struct Survey<'a> {
+    root: &'a Value,
+    nodes: usize,
+    has_defaults: bool,
+    referrers: Vec<(String, &'a Value)>,
+}
+
+impl<'a> Survey<'a> {
+    fn of(root: &'a Value) -> Result<Survey<'a>, SchemaError> {
+        let mut survey = Survey {
+            root,
+            nodes: 0,
+            has_defaults: false,
+            referrers: Vec::new(),
+        };
+        survey.walk(root, "", 0)?;
+        let mut costs = HashMap::new();
+        for (path, schema) in std::mem::take(&mut survey.referrers) {
+            survey.expansion(schema, &path, &mut costs)?;
+        }
+        Ok(survey)
+    }
+
+    fn walk(&mut self, value: &'a Value, path: &str, depth: usize) -> Result<(), SchemaError> {
+        self.nodes += 1;
+        if depth > MAX_DEPTH {
+            return Err(refuse(
+                &shorten(path),
+                &format!("is nested more than {MAX_DEPTH} levels deep"),
+            ));
+        }
+        if self.nodes > MAX_NODES {
+            return Err(refuse("", &format!("has more than {MAX_NODES} parts")));
+        }
+        match value {
+            Value::Object(map) => {
+                self.has_defaults |= map.contains_key("default");
+                let branches = IN_PLACE_LIST.iter().any(|key| map.contains_key(*key));
+                if branches || map.contains_key("$ref") || map.contains_key("$dynamicRef") {
+                    self.referrers.push((path.to_owned(), value));
+                }
+                for (key, inner) in map {
+                    // Examples and constants hold data, not schemas.
+                    if !matches!(key.as_str(), "const" | "enum" | "default" | "examples") {
+                        self.walk(inner, &format!("{path}/{key}"), depth + 1)?;
+                    }
+                }
+                Ok(())
+            }
+            Value::Array(items) => {
+                for (index, inner) in items.iter().enumerate() {
+                    self.walk(inner, &format!("{path}/{index}"), depth + 1)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many subschemas judge a value at this place. A loop among them would never end.
+    fn expansion(
+        &self,
+        schema: &'a Value,
+        path: &str,
+        costs: &mut HashMap<*const Value, Option<u64>>,
+    ) -> Result<u64, SchemaError> {
+        let here = std::ptr::from_ref(schema);
+        match costs.get(&here) {
+            Some(Some(cost)) => return Ok(*cost),
+            Some(None) => return Err(refuse(path, "refers to itself without end")),
+            None => {}
+        }
+        costs.insert(here, None);
+        let mut cost: u64 = 1;
+        for inner in self.in_place(schema, path)? {
+            cost = cost.saturating_add(self.expansion(inner, path, costs)?);
+            if cost > MAX_EXPANSION {
+                return Err(refuse(path, "combines too many alternatives"));
+            }
+        }
+        costs.insert(here, Some(cost));
+        Ok(cost)
+    }
+
+    fn in_place(&self, schema: &'a Value, path: &str) -> Result<Vec<&'a Value>, SchemaError> {
+        let Some(map) = schema.as_object() else {
+            return Ok(Vec::new());
+        };
+        let mut found: Vec<&Value> = IN_PLACE_ONE
+            .iter()
+            .filter_map(|key| map.get(*key))
+            .collect();
+        let lists = IN_PLACE_LIST
+            .iter()
+            .filter_map(|key| map.get(*key)?.as_array());
+        found.extend(lists.flatten());
+        let maps = IN_PLACE_MAP
+            .iter()
+            .filter_map(|key| map.get(*key)?.as_object());
+        found.extend(maps.flat_map(Map::values));
+        for key in ["$ref", "$dynamicRef"] {
+            if let Some(reference) = map.get(key) {
+                found.push(self.resolve(reference, path)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Only references inside the schema: `#`, `#/json/pointer`, `#anchor`.
+    fn resolve(&self, reference: &Value, path: &str) -> Result<&'a Value, SchemaError> {
+        let Some(text) = reference.as_str() else {
+            return Err(refuse(path, "has a `$ref` that is not a string"));
+        };
+        let Some(inside) = text.strip_prefix('#') else {
+            let reason = format!(
+                "refers to `{}`; only references inside the schema (`#/…`) are followed",
+                shorten(text)
+            );
+            return Err(refuse(path, &reason));
+        };
+        let target = match inside {
+            "" => Some(self.root),
+            pointer if pointer.starts_with('/') => {
+                let plain = pointer.replace("%25", "%").replace("%22", "\"");
+                self.root.pointer(&plain)
+            }
+            anchor => find_anchor(self.root, anchor),
+        };
+        target.ok_or_else(|| {
+            refuse(
+                path,
+                &format!("refers to `{}`, which is not there", shorten(text)),
+            )
+        })
+    }
+}
+
+fn find_anchor<'a>(value: &'a Value, anchor: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(map) => {
+            let named = |key| map.get(key).and_then(Value::as_str) == Some(anchor);
+            if named("$anchor") || named("$dynamicAnchor") {
+                return Some(value);
+            }
+            map.values().find_map(|inner| find_anchor(inner, anchor))
+        }
+        Value::Array(items) => items.iter().find_map(|inner| find_anchor(inner, anchor)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(value: Value) -> String {
+        Schema::parse(value).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_plain_schema_judges() {
+        let schema = Schema::parse(json!({
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 1}},
+            "required": ["n"],
+        }))
+        .unwrap();
+        assert!(schema.violations(&json!({"n": 2})).is_empty());
+        assert_eq!(schema.violations(&json!({"n": 0}))[0].path, "/n");
+        assert!(schema.violations(&json!({}))[0].message.contains("\"n\""));
+    }
+
+    #[test]
+    fn the_top_must_be_an_object() {
+        assert!(refused(json!([])).contains("must be a JSON object"));
+        assert!(refused(json!({"type": "string"})).contains("\"object\""));
+        assert_eq!(Schema::parse(json!({})).unwrap().value()["type"], "object");
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        for reference in [
+            "http://localhost/x.json",
+            "file:///etc/passwd",
+            "other.json",
+        ] {
+            let schema = json!({"properties": {"a": {"$ref": reference}}});
+            assert!(
+                refused(schema).contains("only references inside"),
+                "{reference}"
+            );
+        }
+    }
+
+    #[test]
+    fn references_must_exist_and_end() {
+        assert!(
+            refused(json!({"properties": {"a": {"$ref": "#/$defs/no"}}})).contains("not there")
+        );
+        assert!(refused(json!({"$ref": "#"})).contains("without end"));
+        let ring = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}},
+                          "properties": {"x": {"$ref": "#/$defs/a"}}});
+        assert!(refused(ring).contains("without end"));
+    }
+
+    #[test]
+    fn a_tree_may_refer_to_itself() {
+        let schema = Schema::parse(json!({
+            "properties": {"tree": {"$ref": "#/$defs/node"}},
+            "$defs": {"node": {"type": "object", "properties": {"left": {"$ref": "#/$defs/node"}}}},
+        }))
+        .unwrap();
+        assert!(
+            schema
+                .violations(&json!({"tree": {"left": {"left": {}}}}))
+                .is_empty()
+        );
+        assert!(
+            !schema
+                .violations(&json!({"tree": {"left": {"left": 1}}}))
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn bombs_are_refused() {
+        let mut defs = Map::new();
+        for i in 0..20 {
+            let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
+            defs.insert(format!("d{i}"), json!({"anyOf": [next, next]}));
+        }
+        defs.insert("d20".into(), json!({"type": "string"}));
+        let bomb = json!({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs});
+        assert!(refused(bomb).contains("too many alternatives"));
+
+        let mut deep = json!({});
+        for _ in 0..100 {
+            deep = json!({"properties": {"a": deep}});
+        }
+        assert!(refused(deep).contains("levels deep"));
+    }
+
+    #[test]
+    fn bad_patterns_and_types_are_refused() {
+        assert!(Schema::parse(json!({"properties": {"a": {"type": "strin"}}})).is_err());
+        assert!(Schema::parse(json!({"properties": {"a": {"pattern": "("}}})).is_err());
+        assert!(Schema::parse(json!({"properties": 3})).is_err());
+    }
+
+    #[test]
+    fn a_costly_pattern_ends() {
+        let schema =
+            Schema::parse(json!({"properties": {"a": {"pattern": "^(?=(a+)+$)(a+)+$"}}})).unwrap();
+        let text = format!("{}b", "a".repeat(40));
+        assert!(!schema.violations(&json!({"a": text})).is_empty());
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let schema = Schema::parse(json!({"properties": {
+            "a": {"default": "TODO"},
+            "b": {"type": "object", "properties": {"c": {"default": 3}}},
+        }}))
+        .unwrap();
+        let mut arguments = json!({"b": {}}).as_object().unwrap().clone();
+        schema.apply_defaults(&mut arguments);
+        assert_eq!(
+            Value::Object(arguments),
+            json!({"b": {"c": 3}, "a": "TODO"})
+        );
+    }
+}

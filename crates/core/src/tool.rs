@@ -1,0 +1,283 @@
+//! A tool: its spec, where it came from, whether it may run, and the thing that runs it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::options::{Annotations, Permissions, SandboxOptions};
+use crate::{BoxFuture, Call, CallResult, Schema, Scope, SourceKind};
+
+/// The longest name a tool may have.
+pub const MAX_NAME: usize = 64;
+
+/// Names that routes and the search surface need for themselves.
+pub const RESERVED_NAMES: [&str; 6] = [
+    "errors",
+    "reload",
+    "definitions",
+    "search_tools",
+    "call_tool",
+    "call_tool_read",
+];
+
+/// A tool's name: `^[a-zA-Z0-9_-]{1,64}$`, and not a reserved one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ToolName(Arc<str>);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("the name is empty")]
+    Empty,
+    #[error("the name `{0}…` is longer than {MAX_NAME} characters")]
+    TooLong(String),
+    #[error("the name `{name}` holds `{character}`; names take letters, digits, `_` and `-`")]
+    Character { name: String, character: char },
+    #[error("the name `{0}` is reserved")]
+    Reserved(String),
+}
+
+impl ToolName {
+    pub fn new(name: &str) -> Result<ToolName, NameError> {
+        if name.is_empty() {
+            return Err(NameError::Empty);
+        }
+        let allowed = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '-';
+        if let Some(character) = name.chars().find(|c| !allowed(c)) {
+            let name = name.chars().take(MAX_NAME).collect();
+            return Err(NameError::Character { name, character });
+        }
+        if name.len() > MAX_NAME {
+            return Err(NameError::TooLong(name.chars().take(20).collect()));
+        }
+        if RESERVED_NAMES.contains(&name) {
+            return Err(NameError::Reserved(name.to_owned()));
+        }
+        Ok(ToolName(name.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ToolName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::borrow::Borrow<str> for ToolName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What an agent reads about a tool, and the options that govern its calls.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub name: ToolName,
+    pub description: String,
+    pub input_schema: Schema,
+    pub output_schema: Option<Schema>,
+    pub version: Option<String>,
+    pub tags: Vec<String>,
+    pub aliases: Vec<String>,
+    pub metadata: Map<String, Value>,
+    /// The tool's own time limit; the crib's default holds where it is unset.
+    pub timeout: Option<Duration>,
+    pub annotations: Annotations,
+    pub permissions: Permissions,
+    pub sandbox: SandboxOptions,
+}
+
+impl Spec {
+    /// A spec with every option unset.
+    pub fn new(name: ToolName, description: impl Into<String>, input_schema: Schema) -> Spec {
+        Spec {
+            name,
+            description: description.into(),
+            input_schema,
+            output_schema: None,
+            version: None,
+            tags: Vec::new(),
+            aliases: Vec::new(),
+            metadata: Map::new(),
+            timeout: None,
+            annotations: Annotations::default(),
+            permissions: Permissions::default(),
+            sandbox: SandboxOptions::default(),
+        }
+    }
+
+    /// How long one call may take: the tool's limit or the default, never more than `maxExecutionMs`.
+    pub fn time_limit(&self, default: Duration) -> Duration {
+        let limit = self.timeout.unwrap_or(default);
+        match self.sandbox.max_execution_ms {
+            Some(cap) => limit.min(Duration::from_millis(cap)),
+            None => limit,
+        }
+    }
+}
+
+/// May this tool run at all, before any single call is looked at?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    Open,
+    /// The project it belongs to was not trusted.
+    Untrusted {
+        project: PathBuf,
+    },
+    /// It declares something beyond the default policy that nobody granted; each entry names one need.
+    NeedsGrant {
+        needs: Vec<String>,
+    },
+}
+
+/// How a tool stands in the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    Active,
+    Untrusted,
+    Denied,
+}
+
+impl Status {
+    pub const ALL: [Status; 3] = [Status::Active, Status::Untrusted, Status::Denied];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Active => "active",
+            Status::Untrusted => "untrusted",
+            Status::Denied => "denied",
+        }
+    }
+}
+
+/// How a tool's process is doing. Tools without a process of their own stay `Unknown`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    Unknown,
+}
+
+impl Health {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Health::Unknown => "unknown",
+        }
+    }
+}
+
+/// The thing that does the work of a call. Cancelling is dropping the future.
+pub trait Run: Send + Sync {
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult>;
+}
+
+/// Something an agent can call.
+#[derive(Clone)]
+pub struct Tool {
+    pub spec: Spec,
+    pub source: SourceKind,
+    /// Local or global, for tools out of a folder.
+    pub scope: Option<Scope>,
+    /// The file it was read from.
+    pub file: Option<PathBuf>,
+    /// `builtin`, `local.<file>`, `global.<file>`, `plugin.<collection>` …
+    pub module: String,
+    /// The collection's name, for plugin tools.
+    pub plugin_name: Option<String>,
+    pub access: Access,
+    /// What it does beyond looking at the project, in words for the person who is asked to trust it.
+    pub declares: Vec<String>,
+    /// Served from the last good version, because the file is broken now.
+    pub stale: bool,
+    /// Files whose tool of the same name this one hides; set by the registry.
+    pub shadows: Vec<String>,
+    /// Hash of the text the tool was made from: two tools with equal hashes behave alike.
+    pub hash: Arc<str>,
+    pub run: Arc<dyn Run>,
+}
+
+impl Tool {
+    pub fn name(&self) -> &str {
+        self.spec.name.as_str()
+    }
+
+    /// The name under which agents see it over MCP.
+    pub fn mcp_name(&self) -> String {
+        format!("mcp__toolcrib__{}", self.name())
+    }
+
+    pub fn status(&self) -> Status {
+        match self.access {
+            Access::Open => Status::Active,
+            Access::Untrusted { .. } => Status::Untrusted,
+            Access::NeedsGrant { .. } => Status::Denied,
+        }
+    }
+
+    pub fn health(&self) -> Health {
+        Health::Unknown
+    }
+
+    /// Would a caller notice if `other` stood in this tool's place?
+    pub fn same_as(&self, other: &Tool) -> bool {
+        self.hash == other.hash
+            && self.source == other.source
+            && self.file == other.file
+            && self.stale == other.stale
+            && self.access == other.access
+            && self.shadows == other.shadows
+            && self.module == other.module
+    }
+}
+
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.name())
+            .field("source", &self.source)
+            .field("file", &self.file)
+            .field("access", &self.access)
+            .field("stale", &self.stale)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_pattern() {
+        for good in ["a", "list-todos", "A_9", &"x".repeat(64)] {
+            assert!(ToolName::new(good).is_ok(), "{good}");
+        }
+        let too_long = "x".repeat(65);
+        for bad in [
+            "",
+            "a b",
+            "a.b",
+            "ä",
+            "a/b",
+            "a\0",
+            &too_long,
+            "errors",
+            "call_tool",
+        ] {
+            assert!(ToolName::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_sandbox_caps_the_timeout() {
+        let mut spec = Spec::new(ToolName::new("a").unwrap(), "", Schema::any_object());
+        let default = Duration::from_secs(30);
+        assert_eq!(spec.time_limit(default), default);
+        spec.sandbox.max_execution_ms = Some(100);
+        assert_eq!(spec.time_limit(default), Duration::from_millis(100));
+        spec.timeout = Some(Duration::from_millis(50));
+        assert_eq!(spec.time_limit(default), Duration::from_millis(50));
+    }
+}
