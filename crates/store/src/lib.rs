@@ -1,0 +1,14 @@
+//! What is remembered: trust, kept outputs, last good versions.
+//!
+//! Everything lies in files below two folders of the user's own: the data folder (trust, outputs) and the cache
+//! (last good versions). Files are made for the user alone, written whole or not at all, and guarded by a lock where
+//! several processes write.
+
+mod file;
+mod last_good;
+mod outputs;
+mod trust;
+
+pub use last_good::LastGoodFiles;
+pub use outputs::{OutputFiles, OutputLimits};
+pub use trust::{Stamp as TrustStamp, TrustBook, TrustError, Trusted};
