@@ -1,0 +1,534 @@
+//! One tools folder: which of its files are tools, what changed since the last look, and what stands in for a
+//! broken file.
+//!
+//! A look is always a whole one (list the folder, compare each file's stamp), because events lie. Only what changed
+//! is read again, and only what reads differently is loaded again.
+//!
+//! Why: `docs/design/0007-last-good-version.md`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+use toolcrib_core::store::LastGood;
+use toolcrib_core::{
+    Access, ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Tool, Update,
+};
+
+use crate::origin::{Loaded, Origin};
+use crate::{Place, beneath, plugin};
+
+/// Larger files are not tools; one byte more is read, so that the loader can say so.
+const MAX_FILE: u64 = plugin::MAX_FILE as u64;
+/// A folder with more entries than this is not a tools folder.
+const MAX_ENTRIES: usize = 10_000;
+/// A stamp this young may hide a second change within one tick of the file system's clock.
+const YOUNG: Duration = Duration::from_millis(50);
+
+/// A tools folder and what holds for its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    pub path: PathBuf,
+    pub scope: Scope,
+    /// The place in the list of folders: lower wins a name.
+    pub rank: u16,
+    /// [`Access::Open`], or [`Access::Untrusted`] with the project it belongs to.
+    pub access: Access,
+}
+
+/// The kinds of files that can hold tools. A new language is a line here and a loader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileKind {
+    Plugin,
+}
+
+/// Which kind of tool file a name promises, if any.
+fn kind_of(name: &str) -> Option<FileKind> {
+    let passed_over = name.starts_with('_')
+        || name.starts_with('.')
+        || name.starts_with("deno.json")
+        || (name.ends_with(".json")
+            && (name.starts_with("package") || name.starts_with("tsconfig")));
+    if passed_over {
+        return None;
+    }
+    match name.rsplit_once('.') {
+        Some((_, "json")) => Some(FileKind::Plugin),
+        _ => None,
+    }
+}
+
+/// Tells whether a file may have changed without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    inode: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    settled: bool,
+}
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Stamp {
+        let age = meta
+            .modified()
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
+        Stamp {
+            inode: (meta.dev(), meta.ino()),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+            settled: age.is_some_and(|age| age > YOUNG),
+        }
+    }
+}
+
+/// What is known of one file.
+struct Known {
+    stamp: Stamp,
+    /// Hash of the text, or of the words of the error that reading gave.
+    hash: [u8; 32],
+}
+
+/// A file that may have changed.
+struct Candidate {
+    name: String,
+    path: PathBuf,
+    kind: FileKind,
+    stamp: Stamp,
+}
+
+/// A file that was read; `news` unless it reads as it did before.
+struct Reading {
+    name: String,
+    known: Known,
+    news: Option<News>,
+}
+
+struct News {
+    update: Update,
+    /// The text, where it is worth standing in for a later one.
+    keep: Option<Vec<u8>>,
+}
+
+/// Which files a look must read whatever their stamps say.
+#[derive(Debug, Clone, Default)]
+pub enum Reread {
+    #[default]
+    Nothing,
+    Paths(HashSet<PathBuf>),
+    All,
+}
+
+impl Reread {
+    fn covers(&self, path: &Path) -> bool {
+        match self {
+            Reread::Nothing => false,
+            Reread::Paths(paths) => paths.contains(path),
+            Reread::All => true,
+        }
+    }
+}
+
+/// What a look gave.
+#[derive(Default)]
+pub struct Seen {
+    pub updates: Vec<Update>,
+    /// What has to be remembered of it, after the updates were brought to the crib.
+    pub memory: Memory,
+}
+
+/// Work for [`LastGood`] that nobody has to wait for.
+#[derive(Default)]
+pub struct Memory {
+    folder: PathBuf,
+    keep: Vec<(String, Vec<u8>)>,
+    forget: Vec<String>,
+}
+
+impl Memory {
+    pub fn is_empty(&self) -> bool {
+        self.keep.is_empty() && self.forget.is_empty()
+    }
+
+    pub fn store(self, last_good: &dyn LastGood) {
+        if !self.forget.is_empty() {
+            last_good.forget(&self.folder, &self.forget);
+        }
+        last_good.keep(&self.folder, &self.keep);
+    }
+}
+
+/// A folder under observation.
+pub struct Shelf {
+    pub folder: Folder,
+    known: BTreeMap<String, Known>,
+    /// Does the catalog hold a problem about the folder itself?
+    troubled: bool,
+    /// Was it looked at before?
+    looked: bool,
+}
+
+impl Shelf {
+    pub fn new(folder: Folder) -> Shelf {
+        Shelf {
+            folder,
+            known: BTreeMap::new(),
+            troubled: false,
+            looked: false,
+        }
+    }
+
+    /// Looks at the folder and gives an update for each file that is new, different or gone.
+    pub fn look(&mut self, reread: &Reread, place: &Arc<Place>, last_good: &dyn LastGood) -> Seen {
+        let names = match self.names(place) {
+            Ok(names) => names,
+            Err(reason) => return self.trouble(&reason),
+        };
+        let mut memory = Memory {
+            folder: self.folder.path.clone(),
+            ..Memory::default()
+        };
+        let mut updates = Vec::new();
+        if std::mem::take(&mut self.troubled) {
+            updates.push(Update::gone(key(&self.folder.path), self.rank()));
+        }
+        if !std::mem::replace(&mut self.looked, true) {
+            self.retain_last_good(&names, last_good);
+        }
+        let mut candidates = Vec::new();
+        let mut present = HashSet::new();
+        for (name, kind) in names {
+            let path = self.folder.path.join(&name);
+            let meta = match std::fs::metadata(&path) {
+                Ok(meta) => meta,
+                Err(error) => {
+                    // A link that leads nowhere is told of; a file that just went is not.
+                    let Ok(link) = std::fs::symlink_metadata(&path) else {
+                        continue;
+                    };
+                    if error.kind() == io::ErrorKind::NotFound {
+                        // What it led to was removed, and takes its last good version along.
+                        last_good.forget(&self.folder.path, std::slice::from_ref(&name));
+                    }
+                    link
+                }
+            };
+            if meta.is_dir() {
+                continue;
+            }
+            present.insert(name.clone());
+            let stamp = Stamp::of(&meta);
+            let known = self.known.get(&name);
+            let untouched = known.is_some_and(|known| known.stamp == stamp && stamp.settled);
+            if untouched && !reread.covers(&path) {
+                continue;
+            }
+            candidates.push(Candidate {
+                name,
+                path,
+                kind,
+                stamp,
+            });
+        }
+        let gone: Vec<String> = self
+            .known
+            .keys()
+            .filter(|name| !present.contains(*name))
+            .cloned()
+            .collect();
+        for name in gone {
+            self.known.remove(&name);
+            updates.push(Update::gone(
+                key(&self.folder.path.join(&name)),
+                self.rank(),
+            ));
+            memory.forget.push(name);
+        }
+        for read in self.read_all(candidates, place, last_good) {
+            if let Some(News { update, keep }) = read.news {
+                updates.push(update);
+                memory
+                    .keep
+                    .extend(keep.map(|text| (read.name.clone(), text)));
+            }
+            self.known.insert(read.name, read.known);
+        }
+        Seen { updates, memory }
+    }
+
+    /// The updates that take everything of this folder out of the catalog.
+    pub fn clear(&mut self) -> Vec<Update> {
+        let rank = self.rank();
+        let mut keys: Vec<PathBuf> = self
+            .known
+            .keys()
+            .map(|name| self.folder.path.join(name))
+            .collect();
+        keys.push(self.folder.path.clone());
+        self.known.clear();
+        self.troubled = false;
+        keys.iter()
+            .map(|path| Update::gone(key(path), rank))
+            .collect()
+    }
+
+    /// What was removed, or lost its trust, while nobody looked does not come back.
+    fn retain_last_good(&self, names: &[(String, FileKind)], last_good: &dyn LastGood) {
+        let trusted = self.folder.access == Access::Open;
+        let present = names.iter().filter(|_| trusted);
+        let present: Vec<String> = present.map(|(name, _)| name.clone()).collect();
+        last_good.retain(&self.folder.path, &present);
+    }
+
+    /// Trust was withdrawn: what stood in for broken files ends with it.
+    pub fn forget_last_good(&self, last_good: &dyn LastGood) {
+        last_good.retain(&self.folder.path, &[]);
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Folder(self.folder.rank)
+    }
+
+    fn names(&self, place: &Place) -> Result<Vec<(String, FileKind)>, String> {
+        let entries = match std::fs::read_dir(&self.folder.path) {
+            Ok(entries) => entries,
+            // A missing folder is fine and may appear later.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(format!("the tools folder can't be read: {error}")),
+        };
+        self.check_walkable(place)?;
+        let mut names = Vec::new();
+        for (count, entry) in entries.enumerate() {
+            if count >= MAX_ENTRIES {
+                return Err(format!(
+                    "the tools folder has more than {MAX_ENTRIES} entries"
+                ));
+            }
+            let entry =
+                entry.map_err(|error| format!("the tools folder can't be read: {error}"))?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            if let Some(kind) = kind_of(&name) {
+                names.push((name, kind));
+            }
+        }
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(names)
+    }
+
+    /// A missing folder may be watched as soon as it is there.
+    pub fn may_be_watched(&self, place: &Place) -> bool {
+        self.check_walkable(place).is_ok()
+    }
+
+    /// A home directory is never walked, and an untrusted project can't lead out of itself by a link.
+    fn check_walkable(&self, place: &Place) -> Result<(), String> {
+        let real = self
+            .folder
+            .path
+            .canonicalize()
+            .map_err(|error| format!("the tools folder can't be read: {error}"))?;
+        let home = place
+            .environment
+            .get("HOME")
+            .and_then(|home| Path::new(home).canonicalize().ok());
+        if real == Path::new("/") || home.is_some_and(|home| real == home) {
+            return Err("the tools folder is a home directory or the root".to_owned());
+        }
+        match &self.folder.access {
+            Access::Untrusted { project } if !real.starts_with(project) => {
+                Err("the tools folder of an untrusted project leads out of it by a link".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn trouble(&mut self, reason: &str) -> Seen {
+        let mut updates = self.clear();
+        updates.pop();
+        self.troubled = true;
+        let problem = Problem::error(SourceKind::Plugin, ErrorType::Io, reason)
+            .file(&self.folder.path)
+            .hint("make it a plain folder that this user may read, holding tool files only");
+        updates.push(Update {
+            key: key(&self.folder.path),
+            rank: self.rank(),
+            file: None,
+            tools: Vec::new(),
+            problems: vec![problem],
+        });
+        Seen {
+            updates,
+            memory: Memory::default(),
+        }
+    }
+
+    /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it.
+    fn read(&self, path: &Path, name: &str) -> Result<Vec<u8>, String> {
+        let said = |error: io::Error| format!("the file can't be read: {error}");
+        let file = match &self.folder.access {
+            Access::Untrusted { .. } => {
+                let opened = beneath::open(&self.folder.path, name);
+                opened
+                    .map_err(|error| format!("the file can't be read: {error}"))?
+                    .file
+            }
+            _ => {
+                let file = File::options()
+                    .read(true)
+                    .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+                    .open(path);
+                file.map_err(said)?
+            }
+        };
+        let meta = file.metadata().map_err(said)?;
+        if !meta.is_file() {
+            return Err("it is not a regular file".to_owned());
+        }
+        // Room for one byte more than there should be: then one read takes all and the next finds the end.
+        let mut text = Vec::with_capacity(meta.len().min(MAX_FILE) as usize + 1);
+        file.take(MAX_FILE + 1)
+            .read_to_end(&mut text)
+            .map_err(said)?;
+        Ok(text)
+    }
+
+    /// Reads files, on all cores when they are many.
+    fn read_all(
+        &self,
+        candidates: Vec<Candidate>,
+        place: &Arc<Place>,
+        last_good: &dyn LastGood,
+    ) -> Vec<Reading> {
+        let read = |file: &Candidate| self.read_one(file, place, last_good);
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        if candidates.len() < 64 || workers == 1 {
+            return candidates.iter().map(read).collect();
+        }
+        let share = candidates.len().div_ceil(workers.min(8));
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = candidates
+                .chunks(share)
+                .map(|files| scope.spawn(move || files.iter().map(read).collect::<Vec<_>>()))
+                .collect();
+            let parts = parts.into_iter();
+            parts
+                .flat_map(|part| part.join().unwrap_or_default())
+                .collect()
+        })
+    }
+
+    fn read_one(&self, file: &Candidate, place: &Arc<Place>, last_good: &dyn LastGood) -> Reading {
+        let text = self.read(&file.path, &file.name);
+        let hash: [u8; 32] = match &text {
+            Ok(text) => Sha256::digest(text).into(),
+            Err(error) => Sha256::digest(error.as_bytes()).into(),
+        };
+        let before = self.known.get(&file.name);
+        let same = before.is_some_and(|known| known.hash == hash);
+        Reading {
+            name: file.name.clone(),
+            known: Known {
+                stamp: file.stamp.clone(),
+                hash,
+            },
+            news: (!same).then(|| self.load(file, text, place, last_good)),
+        }
+    }
+
+    fn load(
+        &self,
+        file: &Candidate,
+        text: Result<Vec<u8>, String>,
+        place: &Arc<Place>,
+        last_good: &dyn LastGood,
+    ) -> News {
+        let origin = Origin {
+            file: &file.path,
+            scope: self.folder.scope,
+            access: self.folder.access.clone(),
+        };
+        let parse = |text: &[u8]| match file.kind {
+            FileKind::Plugin => plugin::load(text, &origin, place),
+        };
+        let mut loaded = match &text {
+            Ok(text) => parse(text),
+            Err(reason) => Loaded {
+                tools: Vec::new(),
+                problems: vec![unreadable(&file.path, reason)],
+            },
+        };
+        let broken = loaded
+            .problems
+            .iter()
+            .any(|p| p.severity == Severity::Error);
+        let trusted = self.folder.access == Access::Open;
+        let good = trusted && !broken && !loaded.tools.is_empty();
+        if trusted
+            && broken
+            && let Some(text) = last_good.read(&self.folder.path, &file.name)
+        {
+            stand_in(&mut loaded, parse(&text).tools);
+        }
+        let update = Update {
+            key: key(&file.path),
+            rank: self.rank(),
+            file: Some(file.path.clone()),
+            tools: loaded.tools,
+            problems: loaded.problems,
+        };
+        News {
+            update,
+            keep: text.ok().filter(|_| good),
+        }
+    }
+}
+
+/// Lets the last good version of each broken tool stand in for it, marked stale. A problem without a tool's name
+/// may be about any tool that is missing now.
+fn stand_in(loaded: &mut Loaded, good: Vec<Arc<Tool>>) {
+    let errors: Vec<&Problem> = loaded
+        .problems
+        .iter()
+        .filter(|p| p.severity == Severity::Error)
+        .collect();
+    let broken = |tool: &Tool| {
+        errors.iter().any(|problem| {
+            problem
+                .tool_name
+                .as_deref()
+                .is_none_or(|name| name == tool.name())
+        })
+    };
+    let missing = |tool: &Tool| !loaded.tools.iter().any(|new| new.name() == tool.name());
+    let mut stale: Vec<Arc<Tool>> = good
+        .into_iter()
+        .filter(|tool| broken(tool) && missing(tool))
+        .collect();
+    for tool in &mut stale {
+        Arc::make_mut(tool).stale = true;
+    }
+    loaded.tools.extend(stale);
+}
+
+fn unreadable(path: &Path, reason: &str) -> Problem {
+    Problem::error(SourceKind::Plugin, ErrorType::Io, reason)
+        .file(path)
+        .hint("make it a regular file that this user may read, for instance with `chmod u+r`, or take it out of the folder")
+}
+
+fn key(path: &Path) -> SourceKey {
+    SourceKey(path.to_string_lossy().into())
+}
+
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod tests;

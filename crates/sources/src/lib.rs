@@ -1,0 +1,282 @@
+//! Where tools come from: sources find tools and problems, and bring them to the crib.
+//!
+//! [`open`] is THE LIST of sources. Start-up is the same path as every later change, with one large batch: there is
+//! no separate code for loading.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch as status};
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+use toolcrib_core::store::LastGood;
+use toolcrib_core::{Access, Change, Crib, Update};
+
+mod beneath;
+pub mod builtin;
+mod folder;
+mod origin;
+mod place;
+pub mod plugin;
+mod process;
+#[cfg(test)]
+mod testing;
+mod watch;
+
+pub use folder::Folder;
+pub use origin::{Loaded, Origin};
+pub use place::Place;
+
+use folder::{Memory, Reread, Seen, Shelf};
+use watch::Watch;
+
+/// How often missing folders are looked for, and all folders where watching fails.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// A whole look now and then, for what no event told (network mounts, lost events).
+const WHOLE_LOOK_EVERY: u32 = 60;
+
+/// Should changes on disk be followed?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    Changes,
+    Nothing,
+}
+
+/// The running sources. Dropping it ends their task.
+pub struct Sources {
+    orders: mpsc::Sender<Order>,
+    trouble: status::Receiver<Option<String>>,
+}
+
+enum Order {
+    Reload(oneshot::Sender<Change>),
+    Folders(Vec<Folder>, oneshot::Sender<Change>),
+}
+
+/// Opens every source and brings what they hold to the crib in one batch.
+pub async fn open(
+    crib: Arc<Crib>,
+    place: Arc<Place>,
+    folders: Vec<Folder>,
+    last_good: Arc<dyn LastGood>,
+    follow: Follow,
+) -> Sources {
+    let built_in = builtin::load(&place);
+    let shelves = folders.into_iter().map(Shelf::new).collect();
+    let mut room = Room {
+        crib,
+        place,
+        last_good,
+        shelves,
+        extra: vec![built_in],
+        remembering: None,
+    };
+    let (orders, inbox) = mpsc::channel(16);
+    let (tell, trouble) = status::channel(None);
+    let mut watch = (follow == Follow::Changes).then(Watch::new);
+    // Watched before the first look, so that nothing falls between the two.
+    if let Some(watch) = &mut watch {
+        watch.follow(room.paths());
+    }
+    room.look(Reread::Nothing).await;
+    if follow == Follow::Nothing {
+        // The process may end right after its one answer.
+        room.remembered().await;
+    }
+    tokio::spawn(room.run(inbox, watch, tell));
+    Sources { orders, trouble }
+}
+
+impl Sources {
+    /// Reads every file again, whatever its stamp says.
+    pub async fn reload(&self) -> Change {
+        self.order(Order::Reload).await
+    }
+
+    /// Replaces the list of folders, after trust or settings changed.
+    pub async fn set_folders(&self, folders: Vec<Folder>) -> Change {
+        self.order(|answer| Order::Folders(folders, answer)).await
+    }
+
+    /// Why changes may be noticed late, if they may.
+    pub fn trouble(&self) -> status::Receiver<Option<String>> {
+        self.trouble.clone()
+    }
+
+    async fn order(&self, order: impl FnOnce(oneshot::Sender<Change>) -> Order) -> Change {
+        let (answer, answered) = oneshot::channel();
+        if self.orders.send(order(answer)).await.is_err() {
+            return Change::default();
+        }
+        answered.await.unwrap_or_default()
+    }
+}
+
+/// Everything the sources' task owns.
+struct Room {
+    crib: Arc<Crib>,
+    place: Arc<Place>,
+    last_good: Arc<dyn LastGood>,
+    shelves: Vec<Shelf>,
+    /// Updates that go along with the next look.
+    extra: Vec<Update>,
+    /// The last look's memories, on their way to the disk.
+    remembering: Option<JoinHandle<()>>,
+}
+
+impl Room {
+    /// The folders to watch: never a home directory, and nothing that an untrusted project links to.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let watched = self
+            .shelves
+            .iter()
+            .filter(|shelf| shelf.may_be_watched(&self.place));
+        watched.map(|shelf| shelf.folder.path.as_path())
+    }
+
+    /// Looks at every folder, off the runtime's threads, and brings what changed to the crib.
+    async fn look(&mut self, reread: Reread) -> Change {
+        self.remembered().await;
+        let folders: Vec<Folder> = self
+            .shelves
+            .iter()
+            .map(|shelf| shelf.folder.clone())
+            .collect();
+        let mut shelves = std::mem::take(&mut self.shelves);
+        let (place, last_good) = (self.place.clone(), self.last_good.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let look = |shelf: &mut Shelf| shelf.look(&reread, &place, last_good.as_ref());
+            let seen: Vec<Seen> = shelves.iter_mut().map(look).collect();
+            (shelves, seen)
+        });
+        let (shelves, seen) = match looked.await {
+            Ok(looked) => looked,
+            Err(error) => {
+                tracing::error!(%error, "looking at the tools folders failed; the next look begins anew");
+                self.shelves = folders.into_iter().map(Shelf::new).collect();
+                return Change::default();
+            }
+        };
+        self.shelves = shelves;
+        let mut updates = std::mem::take(&mut self.extra);
+        let mut memories = Vec::new();
+        for Seen {
+            updates: found,
+            memory,
+        } in seen
+        {
+            updates.extend(found);
+            memories.push(memory);
+        }
+        let change = self.bring(updates);
+        self.remember(memories);
+        change
+    }
+
+    /// Stores what is to be remembered while the new catalog already serves.
+    fn remember(&mut self, mut memories: Vec<Memory>) {
+        memories.retain(|memory| !memory.is_empty());
+        if memories.is_empty() {
+            return;
+        }
+        let last_good = self.last_good.clone();
+        self.remembering = Some(tokio::task::spawn_blocking(move || {
+            memories
+                .into_iter()
+                .for_each(|memory| memory.store(last_good.as_ref()));
+        }));
+    }
+
+    /// Waits until everything is remembered.
+    async fn remembered(&mut self) {
+        if let Some(task) = self.remembering.take() {
+            let _ = task.await;
+        }
+    }
+
+    fn bring(&self, updates: Vec<Update>) -> Change {
+        if updates.is_empty() {
+            return Change {
+                version: self.crib.tools().version(),
+                ..Change::default()
+            };
+        }
+        self.crib.apply(updates)
+    }
+
+    /// Keeps the shelves that stay as they are; the others are taken down and looked at anew.
+    async fn set_folders(&mut self, folders: Vec<Folder>) -> Change {
+        let mut old: Vec<Shelf> = std::mem::take(&mut self.shelves);
+        for folder in folders {
+            match old.iter().position(|shelf| shelf.folder == folder) {
+                Some(at) => self.shelves.push(old.swap_remove(at)),
+                None => self.shelves.push(Shelf::new(folder)),
+            }
+        }
+        for mut shelf in old {
+            let now = self
+                .shelves
+                .iter()
+                .find(|new| new.folder.path == shelf.folder.path);
+            // A folder that only the project's config named leaves the list with the project's trust.
+            if now.is_none_or(|new| matches!(new.folder.access, Access::Untrusted { .. })) {
+                self.remembered().await;
+                shelf.forget_last_good(self.last_good.as_ref());
+            }
+            self.extra.extend(shelf.clear());
+        }
+        self.look(Reread::Nothing).await
+    }
+
+    async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<Order>,
+        mut watch: Option<Watch>,
+        trouble: status::Sender<Option<String>>,
+    ) {
+        let mut tick = tokio::time::interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks: u32 = 0;
+        loop {
+            let Some(watching) = &mut watch else {
+                match inbox.recv().await {
+                    Some(order) => self.obey(order).await,
+                    None => return,
+                }
+                continue;
+            };
+            trouble.send_if_modified(|told| {
+                let now = watching.trouble().map(str::to_owned);
+                let differs = *told != now;
+                *told = now;
+                differs
+            });
+            tokio::select! {
+                order = inbox.recv() => match order {
+                    Some(order) => self.obey(order).await,
+                    None => return,
+                },
+                reread = watching.changed() => {
+                    self.look(reread).await;
+                }
+                _ = tick.tick() => {
+                    ticks = ticks.wrapping_add(1);
+                    let moved = watching.follow(self.paths());
+                    let blind = watching.trouble().is_some() && ticks.is_multiple_of(2);
+                    if moved || blind || ticks.is_multiple_of(WHOLE_LOOK_EVERY) {
+                        self.look(Reread::Nothing).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn obey(&mut self, order: Order) {
+        let (change, answer) = match order {
+            Order::Reload(answer) => (self.look(Reread::All).await, answer),
+            Order::Folders(folders, answer) => (self.set_folders(folders).await, answer),
+        };
+        let _ = answer.send(change);
+    }
+}

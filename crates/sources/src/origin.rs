@@ -1,0 +1,22 @@
+//! Where a tool file lies and what reading it gave: the same for every language a tool can be written in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolcrib_core::{Access, Problem, Scope, Tool};
+
+/// Where a tool file lies and what that means for it.
+#[derive(Debug, Clone)]
+pub struct Origin<'a> {
+    pub file: &'a Path,
+    pub scope: Scope,
+    /// [`Access::Open`], or [`Access::Untrusted`]: then nothing but the file's text is looked at.
+    pub access: Access,
+}
+
+/// What one file gave: tools and problems, for a bad tool never hides its neighbours.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    pub tools: Vec<Arc<Tool>>,
+    pub problems: Vec<Problem>,
+}

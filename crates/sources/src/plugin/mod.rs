@@ -1,0 +1,178 @@
+//! JSON plugin files: one collection of tools per file, each with a `shell`, `http` or `file-read` handler.
+//!
+//! A file is read field by field ([`fields`]), so that a bad tool is told of and its neighbours still load. Nothing
+//! is executed, resolved or opened at load; of an untrusted project nothing but the file's own text is looked at.
+//!
+//! * [`definition`] makes one tool of one entry, [`options`] reads what all kinds share, [`needs`] what asks for a grant.
+//! * [`template`] and [`shell`]: a command line becomes an argument array, and no shell ever sees a value.
+//! * [`endpoint`], [`reach`], [`address`], [`headers`], [`body`] and [`http`]: a URL, whom it may reach, what comes back.
+//! * [`file_read`]: one file beneath one folder.
+
+mod address;
+mod body;
+mod definition;
+mod endpoint;
+mod fields;
+mod file_read;
+mod headers;
+mod http;
+mod needs;
+mod options;
+mod reach;
+mod shell;
+mod slots;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolcrib_core::{ErrorType, Problem, SourceKind, Tool};
+
+use crate::{Loaded, Origin, Place};
+use definition::Collection;
+use fields::{Fields, Report};
+
+/// The largest file that is read as a plugin.
+pub const MAX_FILE: usize = 1_024 * 1_024;
+const MAX_COLLECTION_NAME: usize = 64;
+
+const FILE_FIELDS: [&str; 5] = ["$schema", "name", "version", "description", "tools"];
+const NAME_HINT: &str = "take 1 to 64 letters, digits, `_` and `-`, such as \"list-todos\"";
+
+/// Reads one plugin file.
+pub fn load(text: &[u8], origin: &Origin, place: &Arc<Place>) -> Loaded {
+    let mut report = Report::new(origin.file);
+    let tools = read(text, origin, place, &mut report).unwrap_or_default();
+    Loaded {
+        tools,
+        problems: report.finish(),
+    }
+}
+
+fn read(
+    text: &[u8],
+    origin: &Origin,
+    place: &Arc<Place>,
+    report: &mut Report,
+) -> Option<Vec<Arc<Tool>>> {
+    let value = match parse(text) {
+        Ok(value) => value,
+        Err(problem) => {
+            report.push(*problem);
+            return None;
+        }
+    };
+    let Value::Object(map) = &value else {
+        report.push(problem(
+            ErrorType::Validation,
+            "the file is JSON, but not an object",
+            "write {\"name\": \"my-tools\", \"tools\": [ … ]}",
+        ));
+        return None;
+    };
+    let fields = Fields::new("", map);
+    // JSON of another kind may lie in a tools folder; without `tools` nobody meant it for us.
+    let Some(list) = fields.get("tools")?.as_array() else {
+        report.invalid(
+            "tools",
+            "must be a list of tools",
+            "write \"tools\": [{\"name\": …, \"handler\": …}]",
+        );
+        return None;
+    };
+    if list.is_empty() {
+        return None;
+    }
+    fields.unknown(&FILE_FIELDS, |field, what, hint| {
+        report.warn(field, what, hint)
+    });
+    let name = collection_name(&fields, report);
+    let optional = |report: &mut Report, key: &str| {
+        let value = fields.get(key)?;
+        if value.as_str().is_none() {
+            report.warn(
+                key,
+                "must be a string, and is passed over",
+                &format!("write \"{key}\": \"…\""),
+            );
+        }
+        value.as_str()
+    };
+    optional(report, "description");
+    let version = optional(report, "version");
+    let collection = Collection {
+        name: name.unwrap_or_default(),
+        version,
+        text,
+        origin,
+        place,
+    };
+    let mut seen = HashSet::new();
+    let mut tools = Vec::new();
+    for (index, entry) in list.iter().enumerate() {
+        report.tool = None;
+        report.failed = false;
+        tools.extend(collection.tool(index, entry, &mut seen, report));
+    }
+    // Without its collection's name a tool has no module, and so no agent could be said to trust it.
+    name.map(|_| tools)
+}
+
+fn collection_name<'a>(fields: &Fields<'a>, report: &mut Report) -> Option<&'a str> {
+    let hint = "give the collection a name, such as \"name\": \"my-tools\"";
+    let name = fields.required_text(report, "name", hint)?;
+    if name.chars().count() > MAX_COLLECTION_NAME || name.contains(char::is_control) {
+        let what = format!("must be at most {MAX_COLLECTION_NAME} characters on one line");
+        report.invalid("name", &what, hint);
+        return None;
+    }
+    Some(name)
+}
+
+fn problem(kind: ErrorType, message: &str, hint: &str) -> Problem {
+    Problem::error(SourceKind::Plugin, kind, message).hint(hint)
+}
+
+/// The file as JSON, or what is wrong with it and where.
+fn parse(text: &[u8]) -> Result<Value, Box<Problem>> {
+    if text.len() > MAX_FILE {
+        // How much more is not known: no more than this is read.
+        let message = format!("the file has more than the {MAX_FILE} bytes a plugin file may have");
+        let hint = "split it into several files; data that is no tool belongs elsewhere";
+        return Err(Box::new(problem(ErrorType::Validation, &message, hint)));
+    }
+    let plain = std::str::from_utf8(text).map_err(|error| {
+        let before = &text[..error.valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before
+            .iter()
+            .rev()
+            .take_while(|byte| **byte != b'\n')
+            .count()
+            + 1;
+        let hint = "save the file as UTF-8";
+        Box::new(problem(ErrorType::Syntax, "the file is not UTF-8 text", hint).at(line, column))
+    })?;
+    // Some editors put a byte order mark in front.
+    let plain = plain.trim_start_matches('\u{feff}');
+    if plain.trim().is_empty() {
+        let hint = "write {\"name\": \"my-tools\", \"tools\": [ … ]}, or remove the file";
+        return Err(Box::new(
+            problem(ErrorType::Syntax, "the file is empty", hint).at(1, 1),
+        ));
+    }
+    serde_json::from_str(plain).map_err(|error| {
+        let said = error.to_string();
+        let (message, hint) = if said.starts_with("recursion limit") {
+            ("the JSON is nested too deeply".to_owned(), "write it with fewer levels")
+        } else {
+            let reason = said.split(" at line ").next().unwrap_or_default();
+            let hint = "look at this place for a missing or extra comma, quote or bracket; JSON has no comments";
+            (format!("the file is not valid JSON: {reason}"), hint)
+        };
+        Box::new(problem(ErrorType::Syntax, &message, hint).at(error.line(), error.column()))
+    })
+}

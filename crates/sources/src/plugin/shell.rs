@@ -1,0 +1,214 @@
+//! Runs a shell tool: its own program with an argument array, in the project, without any shell.
+
+use std::sync::Arc;
+
+use toolcrib_core::{BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Spec};
+use toolcrib_sandbox::{Command, Exit};
+
+use super::fields::{Fields, Report};
+use super::needs;
+use super::options::undescribed;
+use super::template::{Dashes, Template};
+use crate::Place;
+use crate::beneath::base_folder;
+use crate::process::{self, Captured};
+
+pub const FIELDS: [&str; 5] = ["type", "command", "timeout", "cwd", "allowDashValues"];
+
+pub struct Shell {
+    template: Template,
+    cwd: Option<String>,
+    place: Arc<Place>,
+}
+
+impl Shell {
+    pub fn read(
+        fields: &Fields,
+        spec: &Spec,
+        place: &Arc<Place>,
+        report: &mut Report,
+    ) -> Option<Shell> {
+        let allowed = fields.flag(report, "allowDashValues").unwrap_or_default();
+        let dashes = if allowed {
+            Dashes::Allowed
+        } else {
+            Dashes::Refused
+        };
+        let cwd = fields.text(report, "cwd");
+        if cwd.is_some_and(|cwd| cwd.is_empty() || cwd.contains('\0')) {
+            report.invalid(
+                &fields.at("cwd"),
+                "is not a folder's path",
+                "write a path, or leave it out for the project",
+            );
+        }
+        let hint = "write \"command\": \"program argument {{parameter}}\"";
+        let command = fields.required_text(report, "command", hint)?;
+        let field = fields.at("command");
+        let template = match Template::parse(command, dashes) {
+            Ok(template) => template,
+            Err(error) => {
+                report.error(error.error_type(), &field, &error.to_string(), error.hint());
+                return None;
+            }
+        };
+        if let Some(slot) = template.script_slot() {
+            let what = format!("lets an agent write the whole script in `{{{{{slot}}}}}`");
+            report.warn(
+                &field,
+                &what,
+                "name a program and give it arguments, unless running anything is the point",
+            );
+        }
+        undescribed(template.slots(), &spec.input_schema, &field, report);
+        Some(Shell {
+            template,
+            cwd: cwd.map(str::to_owned),
+            place: place.clone(),
+        })
+    }
+
+    /// What it needs beyond its declared permissions.
+    pub fn needs(&self) -> Vec<String> {
+        let out = self
+            .cwd
+            .as_deref()
+            .and_then(|cwd| needs::outside(&self.place, cwd));
+        out.map(|cwd| format!("to start in `{cwd}`, outside the project (`handler.cwd`)"))
+            .into_iter()
+            .collect()
+    }
+
+    async fn execute(&self, call: &Call) -> CallResult {
+        let mut argv = self.template.filled(&call.arguments)?.into_iter();
+        let program = argv
+            .next()
+            .ok_or_else(|| CallError::internal("the command is empty"))?;
+        let dir = match &self.cwd {
+            None => self.place.directory().to_path_buf(),
+            Some(cwd) => base_folder(self.place.project.as_deref(), cwd).ok_or_else(|| {
+                CallError::unavailable(format!(
+                    "`{cwd}` starts at the project, but there is no project"
+                ))
+                .hint("run in a project, or pass `--project DIR`")
+            })?,
+        };
+        let command = Command::new(program, dir).args(argv);
+        let captured = process::capture(command, &self.place, &call.caller.agent).await?;
+        outcome(captured, self.template.failure_is_fine, call.tool.name())
+    }
+}
+
+impl toolcrib_core::Run for Shell {
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult> {
+        Box::pin(self.execute(call))
+    }
+}
+
+fn outcome(captured: Captured, failure_is_fine: bool, name: &str) -> CallResult {
+    let Captured {
+        stdout,
+        stderr,
+        exit,
+    } = captured;
+    let mut outcome = Outcome {
+        whole: stdout.whole,
+        ..Outcome::text(stdout.head)
+    }
+    .title(name);
+    let ending = match exit {
+        Exit::Code(code) => {
+            outcome = outcome.meta("exitCode", code);
+            outcome.is_error = code != 0 && !failure_is_fine;
+            format!("exit code {code}")
+        }
+        Exit::Signal(signal) => {
+            outcome = outcome.meta("signal", signal);
+            outcome.is_error = true;
+            format!("ended by signal {signal}")
+        }
+        Exit::Lost => {
+            let said = if stderr.is_empty() {
+                String::new()
+            } else {
+                format!("; it last said: {}", stderr.trim_end())
+            };
+            let message =
+                format!("the process of `{name}` was lost, nobody knows how it ended{said}");
+            return Err(CallError::new(ErrorCode::Crashed, message)
+                .hint("something killed the process from outside; look for an out-of-memory kill, then call again"));
+        }
+    };
+    if outcome.is_error && outcome.output.is_empty() {
+        outcome.output = match stderr.trim_end() {
+            "" => ending,
+            reason => format!("{ending}: {reason}"),
+        };
+    }
+    Ok(if stderr.is_empty() {
+        outcome
+    } else {
+        outcome.meta("stderr", stderr)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Text;
+
+    fn ended(stdout: &str, stderr: &str, exit: Exit, fine: bool) -> CallResult {
+        let stdout = Text {
+            head: stdout.into(),
+            whole: None,
+        };
+        outcome(
+            Captured {
+                stdout,
+                stderr: stderr.into(),
+                exit,
+            },
+            fine,
+            "t",
+        )
+    }
+
+    #[test]
+    fn an_exit_code_is_a_failure_unless_it_was_said_to_be_fine() {
+        let good = ended("out", "", Exit::Code(0), false).unwrap();
+        assert_eq!(
+            (good.output.as_str(), good.is_error, good.title.as_deref()),
+            ("out", false, Some("t"))
+        );
+        assert_eq!(good.metadata["exitCode"], 0);
+        assert!(!good.metadata.contains_key("stderr"));
+
+        let bad = ended("", "no such file\n", Exit::Code(2), false).unwrap();
+        assert_eq!(
+            (bad.output.as_str(), bad.is_error),
+            ("exit code 2: no such file", true)
+        );
+        assert_eq!(bad.metadata["stderr"], "no such file\n");
+        assert_eq!(
+            ended("", "", Exit::Code(1), false).unwrap().output,
+            "exit code 1"
+        );
+
+        let fine = ended("", "", Exit::Code(1), true).unwrap();
+        assert_eq!((fine.output.as_str(), fine.is_error), ("", false));
+        assert_eq!(fine.metadata["exitCode"], 1);
+    }
+
+    #[test]
+    fn signals_and_lost_processes_are_told_apart() {
+        let killed = ended("part", "", Exit::Signal(9), true).unwrap();
+        assert!(killed.is_error);
+        assert_eq!(
+            (killed.output.as_str(), &killed.metadata["signal"]),
+            ("part", &9.into())
+        );
+        let lost = ended("", "bye", Exit::Lost, true).unwrap_err();
+        assert_eq!(lost.code, ErrorCode::Crashed);
+        assert!(lost.message.contains("bye"));
+    }
+}

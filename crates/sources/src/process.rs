@@ -1,0 +1,224 @@
+//! Runs a process to its end and takes in what it says: a bounded head in memory, the rest spooled to disk.
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use toolcrib_core::outputs::Whole;
+use toolcrib_core::{CallError, ErrorCode, Outputs, Spool};
+use toolcrib_sandbox::{Command, Exit, StartError};
+
+use crate::Place;
+
+/// What is held of an output in memory; more than an outcome can carry, so the cut is decided in one place.
+const HEAD: usize = 64 * 1_024;
+/// How much of stderr is kept: its end, where the reason stands.
+pub const MAX_STDERR: usize = 4 * 1_024;
+
+/// What a process said and how it ended.
+#[derive(Debug)]
+pub struct Captured {
+    pub stdout: Text,
+    /// The end of stderr.
+    pub stderr: String,
+    pub exit: Exit,
+}
+
+/// Text that may be longer than what is held of it.
+#[derive(Debug, Default)]
+pub struct Text {
+    pub head: String,
+    pub whole: Option<Whole>,
+}
+
+/// Starts the command, reads both streams to their end, and waits. Dropping the future kills the whole tree.
+pub async fn capture(command: Command, place: &Place, owner: &str) -> Result<Captured, CallError> {
+    let mut child = command
+        .spawn(&place.launcher, &place.environment)
+        .await
+        .map_err(start_error)?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let read_out = async {
+        let mut collector = Collector::new(place.outputs.as_ref(), owner);
+        if let Some(stream) = stdout {
+            collector.read(stream).await?;
+        }
+        collector.finish().await
+    };
+    let read_err = async {
+        match stderr {
+            Some(stream) => tail(stream).await,
+            None => String::new(),
+        }
+    };
+    let (stdout, stderr) = tokio::join!(read_out, read_err);
+    let exit = child
+        .wait()
+        .await
+        .map_err(|error| CallError::internal(error.to_string()))?;
+    Ok(Captured {
+        stdout: stdout?,
+        stderr,
+        exit,
+    })
+}
+
+fn start_error(error: StartError) -> CallError {
+    if let StartError::Spawn(cause) = &error
+        && matches!(
+            cause.raw_os_error(),
+            Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN)
+        )
+    {
+        return CallError::new(
+            ErrorCode::LimitReached,
+            "too many calls run at once for this machine",
+        )
+        .hint("wait for some of them to end, then call again");
+    }
+    let hint = match &error {
+        StartError::NotFound(program) => {
+            format!("install `{program}`, or give its path in the tool's command")
+        }
+        StartError::NotExecutable(program) => format!("`chmod +x {program}`"),
+        StartError::Directory(_) => "make the folder, or change the tool's `cwd`".to_owned(),
+        StartError::NullByte => return CallError::invalid(error.to_string()),
+        StartError::Exec { .. } | StartError::Spawn(_) => {
+            "check the program by hand in a shell".to_owned()
+        }
+    };
+    CallError::unavailable(error.to_string()).hint(hint)
+}
+
+/// Collects text: up to [`HEAD`] bytes in memory, everything in a spool once there is more.
+pub struct Collector<'a> {
+    outputs: &'a dyn Outputs,
+    owner: &'a str,
+    head: String,
+    /// Bytes of a character whose end has not arrived.
+    partial: Vec<u8>,
+    spool: Option<Box<dyn Spool>>,
+}
+
+impl<'a> Collector<'a> {
+    pub fn new(outputs: &'a dyn Outputs, owner: &'a str) -> Collector<'a> {
+        Collector {
+            outputs,
+            owner,
+            head: String::new(),
+            partial: Vec::new(),
+            spool: None,
+        }
+    }
+
+    pub async fn read(&mut self, mut stream: impl AsyncRead + Unpin) -> Result<(), CallError> {
+        let mut buffer = vec![0; 32 * 1_024];
+        loop {
+            match stream.read(&mut buffer).await {
+                Ok(0) => return Ok(()),
+                Ok(read) => self.push(&buffer[..read]).await?,
+                Err(error) => {
+                    return Err(CallError::internal(format!(
+                        "reading output failed: {error}"
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Takes bytes as they come; what is not UTF-8 becomes `U+FFFD`, so that offsets hold for what an agent sees.
+    pub async fn push(&mut self, bytes: &[u8]) -> Result<(), CallError> {
+        self.partial.extend_from_slice(bytes);
+        let complete = complete_prefix(&self.partial);
+        let rest = self.partial.split_off(complete);
+        let text = String::from_utf8_lossy(&self.partial).into_owned();
+        self.partial = rest;
+        self.push_text(&text).await
+    }
+
+    async fn push_text(&mut self, text: &str) -> Result<(), CallError> {
+        if self.spool.is_none() && self.head.len() + text.len() > HEAD {
+            let mut spool = self.outputs.spool(self.owner).await.map_err(spool_error)?;
+            spool
+                .write(self.head.as_bytes())
+                .await
+                .map_err(spool_error)?;
+            self.spool = Some(spool);
+        }
+        if let Some(spool) = &mut self.spool {
+            spool.write(text.as_bytes()).await.map_err(spool_error)?;
+        }
+        let room = HEAD.saturating_sub(self.head.len()).min(text.len());
+        let end = (0..=room)
+            .rev()
+            .find(|i| text.is_char_boundary(*i))
+            .unwrap_or(0);
+        self.head.push_str(&text[..end]);
+        Ok(())
+    }
+
+    pub async fn finish(mut self) -> Result<Text, CallError> {
+        let partial = std::mem::take(&mut self.partial);
+        let last = String::from_utf8_lossy(&partial).into_owned();
+        self.push_text(&last).await?;
+        let whole = match self.spool {
+            Some(spool) => Some(spool.finish().await.map_err(spool_error)?),
+            None => None,
+        };
+        Ok(Text {
+            head: self.head,
+            whole,
+        })
+    }
+}
+
+fn spool_error(error: std::io::Error) -> CallError {
+    CallError::unavailable(format!(
+        "the output is large and could not be kept on disk: {error}"
+    ))
+    .hint("free space in Toolcrib's data folder, or ask for less at once")
+}
+
+/// How many bytes from the start hold no unfinished character at their end.
+fn complete_prefix(bytes: &[u8]) -> usize {
+    for back in 1..=bytes.len().min(3) {
+        let at = bytes.len() - back;
+        let needed = match bytes[at] {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            0x80..=0xBF => continue,
+            _ => return bytes.len(),
+        };
+        return if back < needed { at } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+/// Reads a stream to its end and keeps its last [`MAX_STDERR`] bytes.
+async fn tail(mut stream: impl AsyncRead + Unpin) -> String {
+    let mut kept: Vec<u8> = Vec::new();
+    let mut buffer = vec![0; 8 * 1_024];
+    while let Ok(read) = stream.read(&mut buffer).await {
+        if read == 0 {
+            break;
+        }
+        kept.extend_from_slice(&buffer[..read]);
+        if kept.len() > MAX_STDERR {
+            kept.drain(..kept.len() - MAX_STDERR);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_character_waits() {
+        let text = "aä€😀".as_bytes();
+        let expected = [0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10];
+        for (length, complete) in expected.into_iter().enumerate() {
+            assert_eq!(complete_prefix(&text[..length]), complete, "{length}");
+        }
+        assert_eq!(complete_prefix(&[0xFF, 0x80]), 2);
+    }
+}

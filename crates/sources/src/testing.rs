@@ -1,0 +1,96 @@
+//! What unit tests need in place of the real crib: outputs in memory, and a place that starts no process.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
+use toolcrib_sandbox::{Environment, Launcher};
+
+use crate::Place;
+
+type Kept = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
+
+/// Outputs that live as long as the test.
+#[derive(Default)]
+pub struct MemoryOutputs(Kept);
+
+struct MemorySpool {
+    kept: Kept,
+    owner: String,
+    bytes: Vec<u8>,
+}
+
+fn put(kept: &Kept, owner: String, bytes: Vec<u8>) -> Whole {
+    let mut kept = kept.lock().unwrap();
+    let id = OutputId::parse(&format!("{:08x}", kept.len() + 1)).unwrap();
+    let lines = bytes.iter().filter(|b| **b == b'\n').count() as u64;
+    let whole = Whole {
+        id: id.clone(),
+        bytes: bytes.len() as u64,
+        lines,
+        cut: false,
+    };
+    kept.insert(id.as_str().to_owned(), (owner, bytes));
+    whole
+}
+
+impl Outputs for MemoryOutputs {
+    fn keep<'a>(&'a self, owner: &'a str, text: &'a [u8]) -> BoxFuture<'a, io::Result<Whole>> {
+        Box::pin(async move { Ok(put(&self.0, owner.to_owned(), text.to_vec())) })
+    }
+
+    fn spool<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, io::Result<Box<dyn Spool>>> {
+        let spool = MemorySpool {
+            kept: self.0.clone(),
+            owner: owner.to_owned(),
+            bytes: Vec::new(),
+        };
+        Box::pin(async move { Ok(Box::new(spool) as Box<dyn Spool>) })
+    }
+
+    fn read<'a>(
+        &'a self,
+        owner: &'a str,
+        id: &'a OutputId,
+        offset: u64,
+        max: usize,
+    ) -> BoxFuture<'a, io::Result<Page>> {
+        Box::pin(async move {
+            let kept = self.0.lock().unwrap();
+            let found = kept.get(id.as_str()).filter(|(whose, _)| whose == owner);
+            let (_, bytes) = found.ok_or(io::ErrorKind::NotFound)?;
+            let start = usize::try_from(offset).unwrap().min(bytes.len());
+            let end = (start + max).min(bytes.len());
+            Ok(Page {
+                offset,
+                bytes: bytes[start..end].to_vec(),
+                total: bytes.len() as u64,
+            })
+        })
+    }
+}
+
+impl Spool for MemorySpool {
+    fn write<'a>(&'a mut self, bytes: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
+        self.bytes.extend_from_slice(bytes);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn finish(self: Box<Self>) -> BoxFuture<'static, io::Result<Whole>> {
+        Box::pin(async move { Ok(put(&self.kept, self.owner, self.bytes)) })
+    }
+}
+
+/// A place around `project` in which only `PATH` and `LANG` are set.
+pub fn place(project: Option<&Path>) -> Arc<Place> {
+    let vars = [("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8")];
+    Arc::new(Place {
+        project: project.map(Arc::from),
+        launcher: Launcher::at("/nonexistent"),
+        environment: Environment::from_vars(vars.map(|(name, value)| (name.into(), value.into()))),
+        outputs: Arc::new(MemoryOutputs::default()),
+        own_address: Arc::new(OnceLock::new()),
+    })
+}

@@ -1,0 +1,227 @@
+//! Hears of changes in the tools folders: raw events become "these paths are dirty", once per settled change.
+//!
+//! The first settled change of a burst is passed on at once; while the burst goes on, later ones are gathered.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::folder::Reread;
+
+/// A change has settled when nothing more was heard for this long.
+const QUIET: Duration = Duration::from_millis(8);
+/// The first change of a burst is not held back longer than this.
+const FIRST: Duration = Duration::from_millis(25);
+/// While a burst goes on, changes are passed on this far apart.
+const BURST: Duration = Duration::from_millis(100);
+/// Silence that ends a burst.
+const CALM: Duration = Duration::from_millis(250);
+/// More paths than this are no longer told apart.
+const MAX_PATHS: usize = 4_096;
+
+/// What was heard and not yet passed on.
+#[derive(Default)]
+struct Heard {
+    dirty: Mutex<Dirty>,
+    signal: Notify,
+}
+
+#[derive(Default)]
+struct Dirty {
+    paths: HashSet<PathBuf>,
+    all: bool,
+}
+
+pub struct Watch {
+    heard: Arc<Heard>,
+    watcher: Option<RecommendedWatcher>,
+    /// Folders that are watched, with the inode that was there.
+    watched: Vec<(PathBuf, u64)>,
+    last: Option<Instant>,
+    trouble: Option<String>,
+}
+
+impl Watch {
+    pub fn new() -> Watch {
+        let heard = Arc::new(Heard::default());
+        let ear = heard.clone();
+        let (watcher, trouble) = match notify::recommended_watcher(move |event| ear.hear(event)) {
+            Ok(watcher) => (Some(watcher), None),
+            Err(error) => (
+                None,
+                Some(format!(
+                    "files can't be watched ({error}); folders are looked at every second"
+                )),
+            ),
+        };
+        Watch {
+            heard,
+            watcher,
+            watched: Vec::new(),
+            last: None,
+            trouble,
+        }
+    }
+
+    /// Why changes may be noticed late, if they may.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Watches just these folders. Those that are missing, or were replaced by another, are tried again at each
+    /// call. Gives whether a folder appeared, vanished or was replaced since the last call.
+    pub fn follow<'a>(&mut self, folders: impl Iterator<Item = &'a Path>) -> bool {
+        let wanted: Vec<(PathBuf, u64)> = folders
+            .filter_map(|path| Some((path.to_owned(), inode(path)?)))
+            .collect();
+        if wanted == self.watched {
+            return false;
+        }
+        let Some(watcher) = &mut self.watcher else {
+            self.watched = wanted;
+            return true;
+        };
+        for (path, _) in self.watched.iter().filter(|old| !wanted.contains(old)) {
+            // A folder that is gone took its watch with it.
+            let _ = watcher.unwatch(path);
+        }
+        let mut kept = Vec::new();
+        self.trouble = None;
+        for new in wanted {
+            if self.watched.contains(&new) {
+                kept.push(new);
+                continue;
+            }
+            match watcher.watch(&new.0, RecursiveMode::NonRecursive) {
+                Ok(()) => kept.push(new),
+                Err(error) => {
+                    let reason = format!(
+                        "`{}` can't be watched ({error}); it is looked at every second",
+                        new.0.display()
+                    );
+                    self.trouble = Some(reason);
+                    kept.push(new);
+                }
+            }
+        }
+        self.watched = kept;
+        true
+    }
+
+    /// Waits for a settled change.
+    pub async fn changed(&mut self) -> Reread {
+        // What an interrupted wait already heard is still there.
+        while !self.heard.is_dirty() {
+            self.heard.signal.notified().await;
+        }
+        let start = Instant::now();
+        let in_burst = self.last.is_some_and(|last| last.elapsed() < CALM);
+        let limit = start + if in_burst { BURST } else { FIRST };
+        loop {
+            let quiet = (Instant::now() + QUIET).min(limit);
+            match tokio::time::timeout_at(quiet, self.heard.signal.notified()).await {
+                Ok(()) if Instant::now() < limit => {}
+                _ => break,
+            }
+        }
+        self.last = Some(Instant::now());
+        self.heard.take()
+    }
+}
+
+impl Heard {
+    fn hear(&self, event: notify::Result<Event>) {
+        {
+            let mut dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+            match event {
+                Ok(event) if event.need_rescan() => dirty.all = true,
+                Ok(event) if is_reading(&event.kind) => return,
+                Ok(event) => dirty.paths.extend(event.paths),
+                Err(_) => dirty.all = true,
+            }
+            if dirty.paths.len() > MAX_PATHS {
+                dirty.paths.clear();
+                dirty.all = true;
+            }
+        }
+        self.signal.notify_one();
+    }
+
+    fn is_dirty(&self) -> bool {
+        let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        dirty.all || !dirty.paths.is_empty()
+    }
+
+    fn take(&self) -> Reread {
+        let dirty = std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
+        if dirty.all {
+            Reread::All
+        } else {
+            Reread::Paths(dirty.paths)
+        }
+    }
+}
+
+/// Reads, our own among them, change nothing.
+fn is_reading(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+        EventKind::Access(_) => true,
+        _ => false,
+    }
+}
+
+fn inode(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = path.metadata().ok()?;
+    meta.is_dir().then(|| meta.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_atomic_save_is_heard_once_and_a_read_never() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watch = Watch::new();
+        assert!(watch.follow([dir.path()].into_iter()));
+        assert!(!watch.follow([dir.path()].into_iter()));
+        let file = dir.path().join("a.json");
+        let draft = dir.path().join(".a.json.swp");
+        std::fs::write(&draft, "{}").unwrap();
+        std::fs::rename(&draft, &file).unwrap();
+        let Reread::Paths(paths) = watch.changed().await else {
+            panic!("paths are known")
+        };
+        assert!(paths.contains(&file));
+        std::fs::read(&file).unwrap();
+        let more = tokio::time::timeout(Duration::from_millis(50), watch.changed()).await;
+        assert!(more.is_err(), "a read was heard: {more:?}");
+    }
+
+    #[tokio::test]
+    async fn a_folder_may_appear_and_be_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("tools");
+        let mut watch = Watch::new();
+        assert!(!watch.follow([folder.as_path()].into_iter()));
+        std::fs::create_dir(&folder).unwrap();
+        assert!(watch.follow([folder.as_path()].into_iter()));
+        std::fs::rename(&folder, dir.path().join("old")).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        assert!(watch.follow([folder.as_path()].into_iter()));
+        while let Reread::Paths(paths) = watch.changed().await {
+            if paths.contains(&folder.join("a.json")) {
+                break;
+            }
+            std::fs::write(folder.join("a.json"), "{}").unwrap();
+        }
+    }
+}

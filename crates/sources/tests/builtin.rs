@@ -1,0 +1,98 @@
+//! The built-in tools as agents meet them: through the whole chain, in real repositories, against hostile ones too.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod support;
+
+#[path = "builtin/file_reader.rs"]
+mod file_reader;
+#[path = "builtin/git.rs"]
+mod git;
+#[path = "builtin/hostile.rs"]
+mod hostile;
+#[path = "builtin/read_output.rs"]
+mod read_output;
+
+use serde_json::json;
+use support::World;
+use toolcrib_core::{Access, ErrorCode, SourceKind};
+
+#[tokio::test]
+async fn all_are_listed_annotated_and_described() {
+    for world in [World::new(), World::with(|_| None, "")] {
+        let catalog = world.crib.tools();
+        assert!(catalog.problems().is_empty(), "{:?}", catalog.problems());
+        let mut names: Vec<&str> = catalog.tools().map(|tool| tool.name()).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "file-reader",
+                "git-diff-summary",
+                "git-status",
+                "read-output",
+                "workspace-info"
+            ]
+        );
+        for tool in catalog.tools() {
+            let words = tool.spec.description.split_whitespace().count();
+            assert!((8..=20).contains(&words), "{}: {words} words", tool.name());
+            assert_eq!(
+                (tool.source, &tool.access),
+                (SourceKind::Builtin, &Access::Open)
+            );
+            assert_eq!(tool.spec.annotations.read_only_hint, Some(true));
+            assert_eq!(
+                tool.spec.input_schema.value()["additionalProperties"],
+                false
+            );
+            for (name, property) in tool.spec.input_schema.properties() {
+                assert!(
+                    property["description"].is_string(),
+                    "{}: {name}",
+                    tool.name()
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_project_they_say_so() {
+    let world = World::with(|_| None, "/usr/bin:/bin");
+    let calls = [
+        ("git-status", json!({})),
+        ("git-status", json!({"path": "x"})),
+        ("git-diff-summary", json!({})),
+        ("file-reader", json!({"path": "x"})),
+    ];
+    for (tool, arguments) in calls {
+        let error = world.call(tool, arguments).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::Unavailable, "{tool}");
+        assert!(
+            error.message.contains("no project") && error.hint.is_some(),
+            "{tool}: {error}"
+        );
+    }
+    let info = world
+        .call("workspace-info", json!({}))
+        .await
+        .unwrap()
+        .structured
+        .unwrap();
+    assert_eq!(
+        info,
+        json!({"projectPath": null, "gitBranch": null, "gitCommit": null, "remoteUrl": null})
+    );
+}
+
+#[tokio::test]
+async fn without_git_they_say_so() {
+    let world = World::with(Some, "/nowhere");
+    let error = world.call("git-status", json!({})).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Unavailable);
+    assert!(error.message.contains("git") && error.hint.unwrap().contains("install git"));
+    let info = world.call("workspace-info", json!({})).await.unwrap();
+    assert_eq!(info.structured.unwrap()["gitBranch"], json!(null));
+    assert!(info.metadata["git"].as_str().unwrap().contains("not found"));
+}
