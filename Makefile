@@ -1,0 +1,44 @@
+# One line of meaning per target; `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help run test soak check fix install bench docs deny
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Build Toolcrib and serve the demo project; prints the URLs
+	cargo build -p toolcrib
+	@scripts/demo
+
+test: ## Install what the tests need, then run all of them
+	@scripts/setup-tests
+	cargo test --workspace
+
+soak: ## Run all tests, the long ones at full length
+	@scripts/setup-tests
+	TOOLCRIB_SOAK=1 cargo test --workspace
+
+check: ## Formatting, lints, and whether docs/reference is what the code says
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo test --workspace --test it -- reference:: tidy::
+
+fix: ## Format, and mend what clippy can mend
+	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
+	cargo fmt --all
+
+install: ## Put the binary into $PREFIX/bin (~/.cargo/bin when PREFIX is not set)
+	cargo install --path crates/toolcrib --locked --root "$${PREFIX:-$$HOME/.cargo}"
+	@bin="$${PREFIX:-$$HOME/.cargo}/bin"; echo "toolcrib is in $$bin"; \
+	case ":$$PATH:" in *":$$bin:"*) ;; *) echo "warning: $$bin is not on your PATH; add it: export PATH=\"$$bin:\$$PATH\"";; esac
+
+bench: ## Measure against floors and peers in one run, in a release build
+	cargo build --release -p toolcrib -p toolcrib-bench
+	@$${CARGO_TARGET_DIR:-target}/release/toolcrib-bench
+
+docs: ## Make docs/reference anew from the code
+	UPDATE_REFERENCE=1 cargo test -p toolcrib --test it reference
+
+deny: ## Check licences, sources and banned crates of the dependencies (needs cargo-deny)
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny check licenses bans sources

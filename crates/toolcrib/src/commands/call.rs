@@ -1,0 +1,177 @@
+//! `toolcrib call`: one call from the shell, with arguments as JSON or as `key=value`.
+
+use std::io::Read;
+
+use clap::Args;
+use serde_json::{Map, Value};
+use toolcrib_core::ErrorCode;
+
+use super::reach::Reach;
+use super::{Done, Scene, Target};
+use crate::error::EXIT_TOOL_FAILED;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::wire::OutcomeView;
+
+/// The most that is read from stdin.
+const MAX_STDIN: u64 = 10 * 1_024 * 1_024;
+
+/// Call a tool
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Arguments are one JSON object, `-` to read it from stdin, or key=value pairs, each read by the \
+    type its schema gives:\n\n  toolcrib call file-reader path=README.md startLine=1 endLine=5\n  \
+    toolcrib call file-reader '{\"path\": \"README.md\"}'"
+)]
+pub struct Call {
+    /// The tool's name
+    pub name: String,
+    /// One JSON object, or `-`, or key=value pairs
+    #[arg(value_name = "JSON | KEY=VALUE")]
+    pub arguments: Vec<String>,
+    #[command(flatten)]
+    pub target: Target,
+}
+
+impl Call {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let reach = Reach::open(scene, &self.target).await?;
+        let schema = match self.arguments.iter().any(|argument| is_pair(argument)) {
+            true => reach.tool(&self.name).await?.input_schema,
+            false => Value::Null,
+        };
+        let arguments = read_arguments(&self.arguments, &schema, &self.name)?;
+        let outcome = reach.call(&self.name, arguments).await?;
+        print(scene.printer, &outcome);
+        Ok(if outcome.is_error {
+            EXIT_TOOL_FAILED
+        } else {
+            0
+        })
+    }
+}
+
+fn print(printer: Printer, outcome: &OutcomeView) {
+    if printer.is_json() {
+        printer.json(outcome);
+        return;
+    }
+    printer.text(&outcome.output);
+    for attachment in &outcome.attachments {
+        let name = attachment.name.as_deref().unwrap_or("attachment");
+        printer.note(format!(
+            "{name} ({}): `--json` holds it",
+            attachment.mime_type
+        ));
+    }
+    if outcome.is_error {
+        let detail = outcome
+            .metadata
+            .get("exitCode")
+            .or(outcome.metadata.get("status"));
+        let detail = detail.map(|code| format!(" ({code})")).unwrap_or_default();
+        printer.note(format!("the tool reports failure{detail}"));
+    }
+}
+
+fn is_pair(argument: &str) -> bool {
+    !argument.trim_start().starts_with('{') && argument != "-"
+}
+
+fn read_arguments(
+    given: &[String],
+    schema: &Value,
+    tool: &str,
+) -> Result<Map<String, Value>, Failure> {
+    match given {
+        [] => Ok(Map::new()),
+        [one] if one == "-" => {
+            let mut text = String::new();
+            std::io::stdin()
+                .take(MAX_STDIN)
+                .read_to_string(&mut text)
+                .map_err(|error| bad("stdin can't be read", tool).cause(error))?;
+            parse_object(&text, tool)
+        }
+        [one] if !is_pair(one) => parse_object(one, tool),
+        pairs => pairs
+            .iter()
+            .map(|pair| read_pair(pair, schema, tool))
+            .collect(),
+    }
+}
+
+fn bad(message: &str, tool: &str) -> Failure {
+    Failure::new(ErrorCode::BadRequest, message).hint(format!(
+        "give one JSON object, or key=value pairs; `toolcrib show {tool}` prints the schema"
+    ))
+}
+
+fn parse_object(text: &str, tool: &str) -> Result<Map<String, Value>, Failure> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(bad("the arguments are JSON, but not an object", tool)),
+        Err(error) => Err(bad("the arguments are not valid JSON", tool).cause(error)),
+    }
+}
+
+fn read_pair(pair: &str, schema: &Value, tool: &str) -> Result<(String, Value), Failure> {
+    let (key, text) = pair
+        .split_once('=')
+        .ok_or_else(|| bad(&format!("`{pair}` is neither JSON nor key=value"), tool))?;
+    let wanted = schema.pointer(&format!(
+        "/properties/{}/type",
+        key.replace('~', "~0").replace('/', "~1")
+    ));
+    Ok((key.to_owned(), typed(text, wanted)))
+}
+
+/// Reads a value as the schema wants it; what does not fit stays text, and validation says what is wrong.
+fn typed(text: &str, wanted: Option<&Value>) -> Value {
+    let plain = || Value::String(text.to_owned());
+    match wanted {
+        Some(Value::String(kind)) if kind == "string" => plain(),
+        Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "string") => plain(),
+        Some(_) => serde_json::from_str(text).unwrap_or_else(|_| plain()),
+        None => plain(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(given: &[&str]) -> Result<Value, Failure> {
+        let schema = json!({"properties": {"n": {"type": "integer"}, "on": {"type": "boolean"}, "s": {"type": "string"},
+                                           "list": {"type": "array"}}});
+        let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
+        read_arguments(&given, &schema, "t").map(Value::Object)
+    }
+
+    #[test]
+    fn pairs_are_read_by_their_type() {
+        let value = read(&["n=3", "on=true", "s=3", "list=[1,2]", "free=3", "s2=a=b"]).unwrap();
+        assert_eq!(
+            value,
+            json!({"n": 3, "on": true, "s": "3", "list": [1, 2], "free": "3", "s2": "a=b"})
+        );
+    }
+
+    #[test]
+    fn json_is_taken_as_it_is() {
+        assert_eq!(read(&[r#"{"n": 3}"#]).unwrap(), json!({"n": 3}));
+        assert_eq!(read(&[]).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for given in [&["{"][..], &["word"], &["{}", "x"]] {
+            assert_eq!(
+                read(given).unwrap_err().code,
+                ErrorCode::BadRequest,
+                "{given:?}"
+            );
+        }
+    }
+}

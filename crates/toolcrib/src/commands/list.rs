@@ -1,0 +1,126 @@
+//! `toolcrib list`: the tools there are, and what did not load.
+
+use clap::Args;
+use serde_json::json;
+
+use super::reach::Reach;
+use super::{Done, Scene, Target};
+use crate::printer::{BOLD, DIM, GREEN, RED, YELLOW, plain};
+use crate::wire::{ProblemList, ToolView};
+
+/// List the tools there are, and what did not load
+#[derive(Debug, Args)]
+#[command(after_help = "Exits 1 when something did not load; `toolcrib errors` says why.")]
+pub struct List {
+    /// Also list files that hold no tool
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub target: Target,
+}
+
+impl List {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let reach = Reach::open(scene, &self.target).await?;
+        let list = reach.tools().await?;
+        let problems = reach.problems().await?;
+        let exit = u8::from(problems.has_errors());
+        let idle = match &reach {
+            Reach::Here(opened, _) if self.all => opened.crib.tools().idle_files().to_vec(),
+            _ => Vec::new(),
+        };
+        let printer = scene.printer;
+        if printer.is_json() {
+            let mut value = json!({"tools": list.tools, "counts": list.counts, "count": list.count,
+                                   "errors": problems.errors});
+            if self.all {
+                value["idleFiles"] = json!(idle);
+            }
+            printer.json(&value);
+            return Ok(exit);
+        }
+        printer.note(format!("{DIM}{}{DIM:#}", reach.line()));
+        let rows = list.tools.iter().map(|tool| {
+            vec![
+                tool.name.clone(),
+                origin(tool),
+                status(tool),
+                short(&tool.description),
+            ]
+        });
+        printer.table(&["name", "source", "status", "description"], rows.collect());
+        for file in idle {
+            printer.line(format!(
+                "{DIM}{} holds no tool{DIM:#}",
+                plain(&file.display().to_string())
+            ));
+        }
+        summary(scene, &problems);
+        Ok(exit)
+    }
+}
+
+fn origin(tool: &ToolView) -> String {
+    match &tool.scope {
+        Some(scope) => format!("{} ({scope})", tool.source),
+        None => tool.source.clone(),
+    }
+}
+
+fn status(tool: &ToolView) -> String {
+    if tool.stale {
+        format!("{}, stale", tool.status)
+    } else {
+        tool.status.clone()
+    }
+}
+
+/// The first line, cut where a table still looks like one.
+fn short(description: &str) -> String {
+    let line = description.lines().next().unwrap_or_default();
+    match line.char_indices().nth(72) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+fn summary(scene: &Scene, problems: &ProblemList) {
+    let errors = problems
+        .errors
+        .iter()
+        .filter(|problem| problem.severity == "error")
+        .count();
+    let warnings = problems.errors.len() - errors;
+    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    match (errors, warnings) {
+        (0, 0) => {}
+        (0, n) => scene.printer.note(format!(
+            "{YELLOW}{}{YELLOW:#}: `toolcrib errors` shows them",
+            count(n, "warning")
+        )),
+        (n, 0) => scene.printer.note(format!(
+            "{RED}{}{RED:#}: `toolcrib errors` says what to do",
+            count(n, "problem")
+        )),
+        (n, m) => {
+            let both = format!("{} and {}", count(n, "problem"), count(m, "warning"));
+            scene.printer.note(format!(
+                "{RED}{both}{RED:#}: `toolcrib errors` says what to do"
+            ));
+        }
+    }
+}
+
+/// How `errors` and `show` mark a severity.
+pub(super) fn mark(severity: &str) -> String {
+    match severity {
+        "error" => format!("{RED}error{RED:#}"),
+        "warning" => format!("{YELLOW}warning{YELLOW:#}"),
+        other => format!("{GREEN}{other}{GREEN:#}"),
+    }
+}
+
+/// A heading for a block of lines.
+pub(super) fn heading(text: &str) -> String {
+    format!("{BOLD}{text}{BOLD:#}")
+}

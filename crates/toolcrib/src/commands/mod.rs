@@ -1,0 +1,228 @@
+//! The command line: THE LIST of commands, one file each.
+//!
+//! A new command is a file here, a variant of [`Verb`], an arm in [`dispatch`], and a word in [`GROUPS`].
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::env::{self, Env};
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+mod call;
+mod completions;
+mod errors;
+mod init;
+mod list;
+mod reach;
+mod reload;
+mod serve;
+mod show;
+mod trust;
+
+/// What a command gives when nothing went wrong: its exit code.
+pub type Done = Result<u8, Failure>;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "toolcrib",
+    version,
+    about = "The tool crib for AI agents: tools are kept, checked, handed out and signed for",
+    help_template = "{about}\n\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}",
+    after_help = GROUPS,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The commands in groups, as `--help` shows them. A test holds it against the real list.
+pub const GROUPS: &str = "\
+Start:
+  init         Make this folder a project with one working tool
+  trust        Say yes to a project's tools, or take it back
+
+Use:
+  list         List the tools there are, and what did not load
+  show         Show one tool: where it comes from, its options, its schema
+  call         Call a tool
+  errors       Show what did not load, and what to do about it
+  reload       Read every tool file again
+
+Serve:
+  serve        Serve the tools over HTTP, and follow every change
+  completions  Print a completion script for your shell
+
+`toolcrib help COMMAND` says more.
+
+Exit codes: 0 done, 1 the tool reports failure or something did not load,
+2 wrong arguments or settings, 3 refused, 4 could not run, 70 a bug of ours.";
+
+/// Options that every command takes.
+#[derive(Debug, Clone, Args)]
+pub struct Globals {
+    /// The project, instead of the one around the working directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// A server to talk to, instead of loading the tools here.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Target {
+    /// Talk to the crib that serves at this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub host: Option<String>,
+    /// Talk to the crib that serves on this port
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Init(init::Init),
+    Trust(trust::Trust),
+    List(list::List),
+    Show(show::Show),
+    Call(call::Call),
+    Errors(errors::Errors),
+    Reload(reload::Reload),
+    Serve(serve::Serve),
+    Completions(completions::Completions),
+}
+
+/// What every command is given.
+pub struct Scene {
+    pub env: Env,
+    pub globals: Globals,
+    pub printer: Printer,
+}
+
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let printer = Printer::new(cli.globals.json);
+    let env = match Env::read() {
+        Ok(env) => env,
+        Err(error) => {
+            let failure = Failure::new(
+                toolcrib_core::ErrorCode::BadRequest,
+                "the working directory can't be entered",
+            );
+            printer.failure(&failure.cause(error).hint("change to a folder that exists"));
+            return ExitCode::from(2);
+        }
+    };
+    log_to_stderr(&env, &cli.verb);
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let failure = Failure::new(
+                toolcrib_core::ErrorCode::Internal,
+                "no runtime could be started",
+            );
+            printer.failure(&failure.cause(error));
+            return ExitCode::from(70);
+        }
+    };
+    let scene = Scene {
+        env,
+        globals: cli.globals,
+        printer,
+    };
+    let done = runtime.block_on(dispatch(cli.verb, &scene));
+    // Threads that wait for the disk must not hold up the exit.
+    runtime.shutdown_background();
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            printer.failure(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+async fn dispatch(verb: Verb, scene: &Scene) -> Done {
+    match verb {
+        Verb::Init(command) => command.run(scene).await,
+        Verb::Trust(command) => command.run(scene).await,
+        Verb::List(command) => command.run(scene).await,
+        Verb::Show(command) => command.run(scene).await,
+        Verb::Call(command) => command.run(scene).await,
+        Verb::Errors(command) => command.run(scene).await,
+        Verb::Reload(command) => command.run(scene).await,
+        Verb::Serve(command) => command.run(scene).await,
+        Verb::Completions(command) => command.run(scene),
+    }
+}
+
+/// The whole command line as clap knows it, for completions and the reference.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}
+
+fn log_to_stderr(env: &Env, verb: &Verb) {
+    // Commands print the problems of tool files themselves, or were asked for something else.
+    let default = if matches!(verb, Verb::Serve(_)) {
+        "info"
+    } else {
+        "warn,toolcrib_core::crib=error"
+    };
+    let wanted = env.text(env::LOG).unwrap_or(default);
+    let filter = tracing_subscriber::EnvFilter::try_new(wanted)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_a_group() {
+        let listed: Vec<&str> = GROUPS
+            .lines()
+            .filter(|line| line.starts_with("  "))
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        let command = command_line();
+        let mut real: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        real.retain(|name| *name != "help");
+        assert_eq!(listed, real);
+        for subcommand in command.get_subcommands() {
+            assert!(
+                subcommand.get_about().is_some(),
+                "{}",
+                subcommand.get_name()
+            );
+        }
+    }
+}

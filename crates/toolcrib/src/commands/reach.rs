@@ -1,0 +1,208 @@
+//! How a command reaches the tools: a crib loaded right here, or one that serves somewhere.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use toolcrib_core::{CallError, Caller, Context, ErrorCode, Request, crib};
+use toolcrib_sources::{Follow, Sources};
+
+use super::{Scene, Target};
+use crate::config::Flags;
+use crate::failure::Failure;
+use crate::open::Opened;
+use crate::wire::{ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView};
+
+pub enum Reach {
+    Here(Box<Opened>, Sources),
+    There(There),
+}
+
+/// A crib behind an address.
+pub struct There {
+    base: String,
+    client: reqwest::Client,
+}
+
+impl Reach {
+    /// Talks to a server where one was named, else loads the tools here.
+    pub async fn open(scene: &Scene, target: &Target) -> Result<Reach, Failure> {
+        if target.host.is_some() || target.port.is_some() {
+            return There::new(target).map(Reach::There);
+        }
+        let opened = Opened::wire(
+            scene.env.clone(),
+            Flags::default(),
+            scene.globals.project.as_deref(),
+        )?;
+        let sources = opened.load(Follow::Nothing).await;
+        Ok(Reach::Here(Box::new(opened), sources))
+    }
+
+    /// Which project or server this is, in words.
+    pub fn line(&self) -> String {
+        match self {
+            Reach::Here(opened, _) => opened.project_line(),
+            Reach::There(there) => format!("crib at {}", there.base),
+        }
+    }
+
+    pub async fn tools(&self) -> Result<ToolList, Failure> {
+        match self {
+            Reach::Here(opened, _) => Ok(ToolList::from(opened.crib.tools().as_ref())),
+            Reach::There(there) => there.get("/tools").await,
+        }
+    }
+
+    pub async fn tool(&self, name: &str) -> Result<ToolView, Failure> {
+        match self {
+            Reach::Here(opened, _) => {
+                let catalog = opened.crib.tools();
+                let tool = catalog
+                    .get(name)
+                    .ok_or_else(|| crib::unknown_tool(name, &catalog))?;
+                Ok(ToolView::from(tool.as_ref()))
+            }
+            Reach::There(there) => there.get(&format!("/tools/{}", path_safe(name)?)).await,
+        }
+    }
+
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<OutcomeView, Failure> {
+        match self {
+            Reach::Here(opened, _) => {
+                let mut context = Context::new(uuid::Uuid::now_v7().to_string());
+                context.directory = opened.place.project.clone();
+                let request = Request {
+                    tool: name.to_owned(),
+                    arguments,
+                    caller: Caller::new("cli"),
+                    context,
+                };
+                Ok(OutcomeView::from(opened.crib.call(request).await?))
+            }
+            Reach::There(there) => {
+                there
+                    .post(
+                        &format!("/tools/{}/call", path_safe(name)?),
+                        &json!({"arguments": arguments}),
+                    )
+                    .await
+            }
+        }
+    }
+
+    pub async fn problems(&self) -> Result<ProblemList, Failure> {
+        match self {
+            Reach::Here(opened, _) => Ok(ProblemList::from(opened.crib.tools().as_ref())),
+            Reach::There(there) => there.get("/tools/errors").await,
+        }
+    }
+
+    pub async fn reload(&self) -> Result<ReloadView, Failure> {
+        match self {
+            Reach::Here(opened, sources) => {
+                let change = sources.reload().await;
+                Ok(ReloadView::new(change, &opened.crib.tools()))
+            }
+            Reach::There(there) => there.post("/tools/reload", &json!({})).await,
+        }
+    }
+}
+
+fn path_safe(name: &str) -> Result<&str, Failure> {
+    let safe = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if safe && !name.is_empty() {
+        return Ok(name);
+    }
+    Err(
+        Failure::new(ErrorCode::UnknownTool, format!("there is no tool `{name}`"))
+            .hint("names are letters, digits, `_` and `-`; `toolcrib list` shows them"),
+    )
+}
+
+/// What really went wrong, such as "Connection refused", without the layers around it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(inner) => innermost(inner),
+        None => error.to_string(),
+    }
+}
+
+impl There {
+    fn new(target: &Target) -> Result<There, Failure> {
+        let host = target.host.as_deref().unwrap_or("127.0.0.1");
+        let host = if host.contains(':') && !host.starts_with('[') {
+            format!("[{host}]")
+        } else {
+            host.to_owned()
+        };
+        let port = target.port.unwrap_or(crate::config::DEFAULT_PORT);
+        // The client asks for a TLS provider even where it only speaks plain HTTP.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(Duration::from_secs(5))
+            .build()
+            .map_err(|error| {
+                Failure::new(ErrorCode::Internal, "no HTTP client could be made").cause(error)
+            })?;
+        Ok(There {
+            base: format!("http://{host}:{port}"),
+            client,
+        })
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.send(self.client.get(self.url(path))).await
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.send(self.client.post(self.url(path)).json(body)).await
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}/api{path}", self.base)
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<T, Failure> {
+        let silent = |error: reqwest::Error| {
+            Failure::new(ErrorCode::Unavailable, format!("no crib answers at {}", self.base))
+                .cause(innermost(&error.without_url()))
+                .hint("start one with `toolcrib serve`, or leave `--host` and `--port` out to work without a server")
+        };
+        let answer = request.send().await.map_err(silent)?;
+        let status = answer.status();
+        let body = answer.bytes().await.map_err(silent)?;
+        if status.is_success() {
+            return serde_json::from_slice(&body).map_err(|error| self.foreign(error));
+        }
+        let view: ErrorView = serde_json::from_slice(&body).map_err(|error| self.foreign(error))?;
+        Err(Failure::from(CallError::from(view)))
+    }
+
+    fn foreign(&self, error: serde_json::Error) -> Failure {
+        Failure::new(
+            ErrorCode::Unavailable,
+            format!(
+                "what answers at {} is not this version of Toolcrib",
+                self.base
+            ),
+        )
+        .cause(error)
+        .hint("check the port")
+    }
+}

@@ -1,0 +1,255 @@
+//! `toolcrib serve`: the tools over HTTP, following every change of files, trust and settings.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use clap::Args;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use toolcrib_core::{Change, ErrorCode, Severity};
+use toolcrib_sources::{Follow, Sources};
+
+use super::{Done, Scene};
+use crate::config::{Flags, file};
+use crate::failure::Failure;
+use crate::open::{Opened, Trust};
+use crate::printer::{BOLD, DIM, YELLOW};
+use crate::serve::{Readiness, Served, http};
+
+/// Descriptors that `serve` asks for, where the system lets it.
+const MANY_FILES: u64 = 16_384;
+
+/// Serve the tools over HTTP, and follow every change
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Listens on loopback only. This version has no tokens: every local process that reaches the port \
+    can list and call the tools. Stop with Ctrl-C: calls in flight get five seconds."
+)]
+pub struct Serve {
+    /// The loopback address to listen on [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub host: Option<String>,
+    /// The port to listen on, 0 for any free one [default: 7717]
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
+    /// Ask for no token (loopback only): every local process is then the owner
+    #[arg(long)]
+    pub no_auth: bool,
+}
+
+impl Serve {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let flags = Flags {
+            host: self.host,
+            port: self.port,
+        };
+        let opened = Opened::wire(scene.env.clone(), flags, scene.globals.project.as_deref())?;
+        raise_file_limit();
+        let wanted = SocketAddr::new(opened.settings.host, opened.settings.port);
+        let listener = TcpListener::bind(wanted)
+            .await
+            .map_err(|error| cannot_listen(wanted, error))?;
+        let own = listener
+            .local_addr()
+            .map_err(|error| cannot_listen(wanted, error))?;
+        let _ = opened.place.own_address.set(own);
+
+        let (ready, told) = watch::channel(Readiness::default());
+        let sources: Arc<OnceLock<Sources>> = Arc::default();
+        let root = opened.project.as_ref().map(|project| project.root.clone());
+        let served = Arc::new(
+            Served::new(opened.crib.clone())
+                .with_project(root)
+                .with_readiness(told)
+                .with_config_schema(file::json_schema())
+                .with_reload(reload(sources.clone())),
+        );
+        // The port answers from here on; it says "not ready" until the first catalog stands.
+        let router = http::router(served.clone(), own);
+        let server = tokio::spawn(http::serve(listener, router, served.clone()));
+        let sources = {
+            let loaded = opened.load(Follow::Changes).await;
+            sources.get_or_init(|| loaded)
+        };
+        let reasons = Reasons::new(ready, &opened.trust);
+        reasons.publish();
+        banner(scene, &opened, own);
+        self_check(scene, &opened);
+
+        let mut trouble = sources.trouble();
+        tokio::select! {
+            () = opened.follow(sources, |found| reasons.settings(found)) => {}
+            () = async {
+                while trouble.changed().await.is_ok() {
+                    reasons.watching(trouble.borrow_and_update().clone());
+                }
+                std::future::pending().await
+            } => {}
+            () = asked_to_stop() => {}
+        }
+        served.shutdown.cancel();
+        if !scene.printer.is_json() {
+            scene.printer.note(format!(
+                "{DIM}stopping; a call still running gets five seconds{DIM:#}"
+            ));
+        }
+        tokio::select! {
+            _ = server => {}
+            // Asked twice, it does not wait.
+            () = asked_to_stop() => {}
+        }
+        Ok(0)
+    }
+}
+
+fn reload(sources: Arc<OnceLock<Sources>>) -> crate::serve::Reload {
+    Arc::new(move || {
+        let sources = sources.clone();
+        Box::pin(async move {
+            match sources.get() {
+                Some(sources) => sources.reload().await,
+                None => Change::default(),
+            }
+        })
+    })
+}
+
+/// A call takes some four descriptors while it runs; the usual soft limit would be reached by 250 of them.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let now = getrlimit(Resource::Nofile);
+    let wanted = now.maximum.unwrap_or(MANY_FILES).min(MANY_FILES);
+    if now.current.is_some_and(|current| current < wanted) {
+        let raised = Rlimit {
+            current: Some(wanted),
+            maximum: now.maximum,
+        };
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}
+
+async fn asked_to_stop() {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+fn cannot_listen(wanted: SocketAddr, error: io::Error) -> Failure {
+    let failure = Failure::new(ErrorCode::Unavailable, format!("can't listen on {wanted}"));
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let other = wanted.port().checked_add(1).unwrap_or(7718);
+            failure.cause(format!("port {} is taken, perhaps by another `toolcrib serve`", wanted.port())).hint(format!(
+                "stop what listens there, or take another port: `toolcrib serve --port {other}` (0 picks a free one)"
+            ))
+        }
+        io::ErrorKind::PermissionDenied => failure
+            .cause(error)
+            .hint("ports below 1024 are not for ordinary users: `toolcrib serve --port 7717`"),
+        _ => failure
+            .cause(error)
+            .hint("use 127.0.0.1 or ::1, whichever this machine has"),
+    }
+}
+
+fn banner(scene: &Scene, opened: &Opened, own: SocketAddr) {
+    let printer = scene.printer;
+    let catalog = opened.crib.tools();
+    let base = format!("http://{own}");
+    if printer.is_json() {
+        let project = opened.project.as_ref().map(|project| &project.root);
+        printer.json_line(
+            &json!({"url": base, "project": project, "trusted": opened.trust.is_trusted(),
+                                  "toolCount": catalog.len()}),
+        );
+        return;
+    }
+    printer.line(format!(
+        "{BOLD}toolcrib {}{BOLD:#} serves {}",
+        crate::VERSION,
+        opened.project_line()
+    ));
+    printer.line(format!("  tools   {base}/api/tools"));
+    printer.line(format!("  events  {base}/api/events"));
+    printer.line(format!("  docs    {base}/docs"));
+    let counts: Vec<String> = catalog
+        .counts_by_source()
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| format!("{count} {}", kind.as_str()))
+        .collect();
+    printer.line(format!("  {} tools ({})", catalog.len(), counts.join(", ")));
+}
+
+/// What a person should know before they walk away.
+fn self_check(scene: &Scene, opened: &Opened) {
+    if scene.printer.is_json() {
+        return;
+    }
+    let catalog = opened.crib.tools();
+    let errors = catalog
+        .problems()
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error)
+        .count();
+    if errors > 0 {
+        scene.printer.note(format!(
+            "{YELLOW}{errors} problems{YELLOW:#}: `toolcrib errors` says what to do"
+        ));
+    }
+    scene.printer.note(format!(
+        "{DIM}no tokens in this version: every local process that reaches this port can use the tools{DIM:#}"
+    ));
+}
+
+/// What is wrong with the crib, from two sides, told as one list.
+struct Reasons {
+    ready: watch::Sender<Readiness>,
+    found: Mutex<(Vec<String>, Option<String>)>,
+}
+
+impl Reasons {
+    fn new(ready: watch::Sender<Readiness>, trust: &Trust) -> Reasons {
+        let settings = match trust {
+            Trust::Unknown(reason) => vec![reason.clone()],
+            Trust::Trusted { .. } | Trust::Untrusted => Vec::new(),
+        };
+        Reasons {
+            ready,
+            found: Mutex::new((settings, None)),
+        }
+    }
+
+    fn settings(&self, reasons: Vec<String>) {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).0 = reasons;
+        self.publish();
+    }
+
+    fn watching(&self, reason: Option<String>) {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).1 = reason;
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let (mut reasons, watching) = self
+            .found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        reasons.extend(watching);
+        self.ready.send_replace(Readiness {
+            loaded: true,
+            reasons,
+        });
+    }
+}

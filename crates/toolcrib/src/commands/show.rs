@@ -1,0 +1,76 @@
+//! `toolcrib show`: one tool, with where it comes from, its options and its schema.
+
+use clap::Args;
+
+use super::list::heading;
+use super::reach::Reach;
+use super::{Done, Scene, Target};
+use crate::printer::plain;
+use crate::wire::ToolView;
+
+/// Show one tool: where it comes from, its options, its schema
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The tool's name
+    pub name: String,
+    #[command(flatten)]
+    pub target: Target,
+}
+
+impl Show {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let reach = Reach::open(scene, &self.target).await?;
+        let tool = reach.tool(&self.name).await?;
+        let printer = scene.printer;
+        if printer.is_json() {
+            printer.json(&tool);
+            return Ok(0);
+        }
+        printer.line(heading(&tool.name));
+        printer.line(plain(&tool.description));
+        printer.line("");
+        for (name, value) in facts(&tool) {
+            printer.line(format!("{name:<13}{}", plain(&value)));
+        }
+        printer.line("");
+        printer.line(heading("input schema"));
+        printer.line(serde_json::to_string_pretty(&tool.input_schema).unwrap_or_default());
+        if let Some(schema) = &tool.output_schema {
+            printer.line(heading("output schema"));
+            printer.line(serde_json::to_string_pretty(schema).unwrap_or_default());
+        }
+        Ok(0)
+    }
+}
+
+fn facts(tool: &ToolView) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let mut fact = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+    let stale = if tool.stale {
+        ", stale: the file is broken, its last good version serves"
+    } else {
+        ""
+    };
+    fact("status", Some(format!("{}{stale}", tool.status)));
+    fact(
+        "source",
+        Some(match &tool.scope {
+            Some(scope) => format!("{} ({scope})", tool.source),
+            None => tool.source.clone(),
+        }),
+    );
+    fact("file", tool.file.clone());
+    fact("module", Some(tool.module.clone()));
+    fact("for agents", Some(tool.mcp_name.clone()));
+    fact("version", tool.version.clone());
+    fact("tags", joined(&tool.tags));
+    fact("time limit", tool.timeout_ms.map(|ms| format!("{ms} ms")));
+    fact("declares", joined(&tool.declares));
+    fact("needs grant", joined(&tool.needs));
+    fact("shadows", joined(&tool.shadows));
+    facts
+}
+
+fn joined(items: &[String]) -> Option<String> {
+    (!items.is_empty()).then(|| items.join(", "))
+}

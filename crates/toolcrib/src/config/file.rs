@@ -1,0 +1,231 @@
+//! `config.toml` as it is written: every key optional, unknown ones refused with "did you mean".
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::ConfigError;
+
+/// No settings are longer.
+const MAX_SIZE: u64 = 1_024 * 1_024;
+
+/// Settings of Toolcrib. The user's file is `~/.config/toolcrib/config.toml`; a trusted project's
+/// `.toolcrib/config.toml` may only tighten them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Toolcrib settings")]
+pub struct ConfigFile {
+    /// One tools folder that replaces the default ones. User's file only. Variable: TOOLCRIB_TOOLS_DIR.
+    pub tools_dir: Option<String>,
+    /// Further tools folders, after the default ones. A relative path starts at the project, such as
+    /// ".opencode/tools"; a project's own file takes only those. Variable: TOOLCRIB_TOOL_DIRS.
+    pub tool_dirs: Option<Vec<String>>,
+    /// Milliseconds a call may take where the tool sets no limit of its own (30000). A project may only lower it.
+    /// Variable: TOOLCRIB_DEFAULT_TIMEOUT.
+    #[schemars(range(min = 1))]
+    pub default_timeout: Option<u64>,
+    /// The address `serve` listens on (127.0.0.1). User's file only. Variable: TOOLCRIB_HOST.
+    pub host: Option<String>,
+    /// The port `serve` listens on (7717). User's file only. Variable: TOOLCRIB_PORT.
+    pub port: Option<u16>,
+    /// How much of large outputs is kept.
+    pub outputs: Option<OutputsSection>,
+}
+
+/// How much of large outputs is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputsSection {
+    /// The most bytes that one call keeps (268435456). A project may only lower it.
+    #[schemars(range(min = 1))]
+    pub max_bytes: Option<u64>,
+    /// The most bytes that all kept outputs take together (1073741824). User's file only.
+    #[schemars(range(min = 1))]
+    pub quota_bytes: Option<u64>,
+}
+
+/// Reads a config file; a missing one is an empty one.
+pub fn read(path: &Path) -> Result<ConfigFile, ConfigError> {
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(ConfigFile::default());
+        }
+        Err(error) => {
+            let hint = "make it readable for this user and valid UTF-8, or take it away";
+            return Err(ConfigError::in_file(
+                path,
+                format!("can't be read: {error}"),
+                hint,
+            ));
+        }
+    };
+    parse(&text).map_err(|Refusal { line, reason, hint }| {
+        let place = match line {
+            Some(line) => format!("`{}` line {line}", path.display()),
+            None => format!("`{}`", path.display()),
+        };
+        ConfigError::new(place, reason, hint)
+    })
+}
+
+/// The text of a regular file of bounded size. A pipe in its place must not make anyone wait: `trust --revoke` reads
+/// this file too.
+fn read_text(path: &Path) -> io::Result<String> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_SIZE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SIZE {
+        return Err(io::Error::other("it is larger than 1 MB"));
+    }
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Refusal {
+    line: Option<usize>,
+    reason: String,
+    hint: String,
+}
+
+fn parse(text: &str) -> Result<ConfigFile, Refusal> {
+    toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let message = error.message();
+        let Some((unknown, known)) = unknown_field(message) else {
+            let hint = "numbers stand bare (30000), text in quotes, lists in brackets".to_owned();
+            return Refusal {
+                line,
+                reason: in_plain_words(message),
+                hint,
+            };
+        };
+        let hint = match nearest(unknown, &known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the keys here are {}", known.join(", ")),
+        };
+        Refusal {
+            line,
+            reason: format!("unknown key `{unknown}`"),
+            hint,
+        }
+    })
+}
+
+/// The parser's names of types, as a person says them.
+fn in_plain_words(message: &str) -> String {
+    let words = [
+        ("u64", "a whole number"),
+        ("u16", "a whole number up to 65535"),
+        ("a sequence", "a list"),
+        ("a string", "text"),
+    ];
+    words.iter().fold(message.to_owned(), |text, (from, to)| {
+        text.replace(from, to)
+    })
+}
+
+/// Takes serde's words apart: "unknown field `x`, expected one of `a`, `b`".
+fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
+    let mut quoted = message
+        .strip_prefix("unknown field ")?
+        .split('`')
+        .skip(1)
+        .step_by(2);
+    let unknown = quoted.next()?;
+    Some((unknown, quoted.collect()))
+}
+
+/// The known word most like `word`, if any is like it at all.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let score = |candidate: &&str| strsim::jaro_winkler(word, candidate);
+    known
+        .iter()
+        .copied()
+        .filter(|c| score(c) > 0.75)
+        .max_by(|a, b| score(a).total_cmp(&score(b)))
+}
+
+/// The JSON Schema of the file, for editors.
+pub fn json_schema() -> String {
+    let schema = schemars::schema_for!(ConfigFile);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        assert_eq!(read(&path).unwrap(), ConfigFile::default());
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert!(read(&path).unwrap_err().reason.contains("not a regular"));
+    }
+
+    #[test]
+    fn a_mistyped_key_gets_the_right_one() {
+        let refusal = parse("port = 1\ntool_dir = []\n").unwrap_err();
+        assert_eq!(refusal.line, Some(2));
+        assert_eq!(refusal.reason, "unknown key `tool_dir`");
+        assert_eq!(refusal.hint, "did you mean `tool_dirs`?");
+        let refusal = parse("[outputs]\nmax_byte = 3\n").unwrap_err();
+        assert_eq!(refusal.hint, "did you mean `max_bytes`?");
+        assert!(
+            parse("zzz = 1")
+                .unwrap_err()
+                .hint
+                .contains("the keys here are")
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_names_its_line() {
+        let refusal = parse("\nport = \"x\"\n").unwrap_err();
+        assert_eq!(refusal.line, Some(2));
+        assert!(
+            refusal.reason.contains("a whole number"),
+            "{}",
+            refusal.reason
+        );
+        assert!(parse("port = 70000").is_err());
+        assert!(parse("nonsense").is_err());
+    }
+
+    #[test]
+    fn an_empty_file_is_fine() {
+        assert_eq!(parse("# only a comment\n").unwrap(), ConfigFile::default());
+    }
+
+    #[test]
+    fn every_key_is_in_the_schema() {
+        let schema: serde_json::Value = serde_json::from_str(&json_schema()).unwrap();
+        for key in [
+            "tools_dir",
+            "tool_dirs",
+            "default_timeout",
+            "host",
+            "port",
+            "outputs",
+        ] {
+            assert!(schema["properties"].get(key).is_some(), "{key}");
+        }
+        assert_eq!(schema["additionalProperties"], false);
+    }
+}

@@ -1,0 +1,48 @@
+//! Settings in layers: the user's file, the trusted project's file (which may only tighten), variables, flags.
+//!
+//! A new setting is a field in [`file::ConfigFile`], a field in [`Settings`], and `make docs`.
+
+pub mod file;
+pub mod project;
+mod settings;
+
+pub use project::{Project, ProjectError};
+pub use settings::{DEFAULT_PORT, Flags, Settings};
+
+use std::path::PathBuf;
+
+/// Why settings can't be used: which file or variable, what is wrong, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {reason}")]
+pub struct ConfigError {
+    pub place: String,
+    pub reason: String,
+    pub hint: String,
+}
+
+impl ConfigError {
+    pub fn new(
+        place: impl Into<String>,
+        reason: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ConfigError {
+        ConfigError {
+            place: place.into(),
+            reason: reason.into(),
+            hint: hint.into(),
+        }
+    }
+
+    fn in_file(
+        file: &std::path::Path,
+        reason: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ConfigError {
+        ConfigError::new(format!("`{}`", file.display()), reason, hint)
+    }
+}
+
+/// Where the project's own config file lies.
+pub fn project_config(project: &Project) -> PathBuf {
+    project.root.join(project::MARKER).join("config.toml")
+}

@@ -1,0 +1,258 @@
+//! Settings as they hold, after all layers are laid on one another.
+
+use std::net::IpAddr;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use toolcrib_core::{Access, Scope};
+use toolcrib_sources::Folder;
+use toolcrib_store::OutputLimits;
+
+use super::file::{self, ConfigFile};
+use super::{ConfigError, Project, project_config};
+use crate::env::{self, Env};
+
+/// What flags say; they come last.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    pub host: Option<String>,
+    pub port: Option<u16>,
+}
+
+/// Settings as they hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub host: IpAddr,
+    pub port: u16,
+    pub default_timeout: Duration,
+    pub outputs: OutputLimits,
+    /// The tools folders, highest priority first.
+    pub folders: Vec<Folder>,
+}
+
+pub const DEFAULT_PORT: u16 = 7717;
+const DEFAULT_TIMEOUT_MS: u64 = 30_000;
+/// No call waits longer than a day.
+const MAX_TIMEOUT_MS: u64 = 24 * 3_600 * 1_000;
+
+impl Settings {
+    /// Lays the layers on one another. The project's own file is read only when the project is trusted.
+    pub fn load(
+        env: &Env,
+        flags: &Flags,
+        project: Option<&Project>,
+        trusted: bool,
+    ) -> Result<Settings, ConfigError> {
+        let user_file = env.config_folder().map(|folder| folder.join("config.toml"));
+        let user = match &user_file {
+            Some(path) => file::read(path)?,
+            None => ConfigFile::default(),
+        };
+        let own_file = project.filter(|_| trusted).map(project_config);
+        let own = match &own_file {
+            Some(path) => tightening_only(path, file::read(path)?)?,
+            None => ConfigFile::default(),
+        };
+        let user_outputs = user.outputs.clone().unwrap_or_default();
+        let own_outputs = own.outputs.clone().unwrap_or_default();
+        let default_limits = OutputLimits::default();
+
+        let timeout = number(env, env::DEFAULT_TIMEOUT)?
+            .or(user.default_timeout)
+            .unwrap_or(DEFAULT_TIMEOUT_MS);
+        let timeout = at_most(timeout, own.default_timeout).clamp(1, MAX_TIMEOUT_MS);
+        let host = flags
+            .host
+            .as_deref()
+            .or(env.text(env::HOST))
+            .or(user.host.as_deref());
+        let port = match (flags.port, number(env, env::PORT)?) {
+            (Some(port), _) => port,
+            (None, Some(port)) => {
+                u16::try_from(port).map_err(|_| bad_variable(env::PORT, "a port, 0 to 65535"))?
+            }
+            (None, None) => user.port.unwrap_or(DEFAULT_PORT),
+        };
+        Ok(Settings {
+            host: address(host.unwrap_or("127.0.0.1"))?,
+            port,
+            default_timeout: Duration::from_millis(timeout),
+            outputs: OutputLimits {
+                max_bytes: at_most(
+                    user_outputs.max_bytes.unwrap_or(default_limits.max_bytes),
+                    own_outputs.max_bytes,
+                ),
+                quota_bytes: user_outputs
+                    .quota_bytes
+                    .unwrap_or(default_limits.quota_bytes),
+                ..default_limits
+            },
+            folders: folders(env, project, trusted, &user, &own),
+        })
+    }
+}
+
+/// A project may lower a limit, never raise it.
+fn at_most(limit: u64, own: Option<u64>) -> u64 {
+    own.map_or(limit, |own| own.min(limit))
+}
+
+/// Refuses what a project's file would loosen.
+fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigError> {
+    let refuse = |key: &str, why: &str| {
+        let hint = format!(
+            "take it out here and set it in `~/.config/toolcrib/config.toml` if you want it: {why}"
+        );
+        Err(ConfigError::in_file(
+            path,
+            format!("`{key}` does not count in a project's file"),
+            hint,
+        ))
+    };
+    if own.tools_dir.is_some() {
+        return refuse(
+            "tools_dir",
+            "a project may not replace the user's own tools",
+        );
+    }
+    if own.host.is_some() || own.port.is_some() {
+        let key = if own.host.is_some() { "host" } else { "port" };
+        return refuse(key, "a project may not decide where the crib listens");
+    }
+    if own
+        .outputs
+        .as_ref()
+        .is_some_and(|outputs| outputs.quota_bytes.is_some())
+    {
+        return refuse(
+            "outputs.quota_bytes",
+            "a project may not decide how much disk is used",
+        );
+    }
+    for dir in own.tool_dirs.iter().flatten() {
+        let inside = Path::new(dir)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !inside || dir.starts_with('~') {
+            return refuse(
+                &format!("tool_dirs = [\"{dir}\"]"),
+                "a project's folders lie inside it",
+            );
+        }
+    }
+    Ok(own)
+}
+
+fn folders(
+    env: &Env,
+    project: Option<&Project>,
+    trusted: bool,
+    user: &ConfigFile,
+    own: &ConfigFile,
+) -> Vec<Folder> {
+    let mut found: Vec<(PathBuf, Scope)> = Vec::new();
+    // A relative folder lies in whatever project this is, so it is the project's and waits for its trust.
+    let placed = |path: PathBuf| match project {
+        _ if path.is_absolute() => Some((path, Scope::Global)),
+        Some(project) => Some((project.root.join(path), Scope::Local)),
+        None => None,
+    };
+    let replaced = env
+        .get(env::TOOLS_DIR)
+        .map(PathBuf::from)
+        .or_else(|| user.tools_dir.as_ref().map(|dir| expand(env, dir)));
+    match replaced {
+        Some(only) => found.extend(placed(only)),
+        None => {
+            if let Some(project) = project {
+                found.push((
+                    project.root.join(super::project::MARKER).join("tools"),
+                    Scope::Local,
+                ));
+            }
+            if let Some(config) = env.config_folder() {
+                found.push((config.join("tools"), Scope::Global));
+            }
+        }
+    }
+    let from_variable: Option<Vec<PathBuf>> = env
+        .get(env::TOOL_DIRS)
+        .map(|dirs| std::env::split_paths(dirs).collect());
+    let written = |dirs: &Option<Vec<String>>| -> Vec<PathBuf> {
+        dirs.iter().flatten().map(|dir| expand(env, dir)).collect()
+    };
+    let user_dirs = from_variable.unwrap_or_else(|| written(&user.tool_dirs));
+    let dirs = user_dirs.into_iter().chain(written(&own.tool_dirs));
+    found.extend(dirs.filter_map(placed));
+    let mut folders: Vec<Folder> = Vec::new();
+    for (path, scope) in found {
+        if folders.iter().any(|folder| folder.path == path) {
+            continue;
+        }
+        let access = match (scope, project) {
+            (Scope::Local, Some(project)) if !trusted => Access::Untrusted {
+                project: project.root.clone(),
+            },
+            _ => Access::Open,
+        };
+        folders.push(Folder {
+            path,
+            scope,
+            rank: folders.len() as u16,
+            access,
+        });
+    }
+    folders
+}
+
+/// `~/` means home, as a shell would have it.
+fn expand(env: &Env, path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), env.home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+fn number(env: &Env, name: &str) -> Result<Option<u64>, ConfigError> {
+    let Some(value) = env.get(name) else {
+        return Ok(None);
+    };
+    let parsed = value.to_str().and_then(|text| text.parse().ok());
+    parsed
+        .map(Some)
+        .ok_or_else(|| bad_variable(name, "a whole number"))
+}
+
+fn bad_variable(name: &str, wanted: &str) -> ConfigError {
+    ConfigError::new(
+        format!("variable {name}"),
+        format!("is not {wanted}"),
+        "correct it or unset it",
+    )
+}
+
+/// Loopback only: until there are tokens, whoever reaches the port is the owner.
+fn address(host: &str) -> Result<IpAddr, ConfigError> {
+    let parsed = match host {
+        "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
+        other => other.trim_matches(['[', ']']).parse().ok(),
+    };
+    let hint = "use 127.0.0.1, ::1 or localhost; other addresses need tokens, which this version does not have";
+    match parsed {
+        Some(address) if address.is_loopback() => Ok(address),
+        Some(_) => Err(ConfigError::new(
+            format!("host `{host}`"),
+            "is not a loopback address",
+            hint,
+        )),
+        None => Err(ConfigError::new(
+            format!("host `{host}`"),
+            "is not an IP address",
+            hint,
+        )),
+    }
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! The environment, read once and in this file only: variables, home, working directory.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// A variable that Toolcrib listens to, for the reference.
+pub struct Variable {
+    pub name: &'static str,
+    pub meaning: &'static str,
+}
+
+pub const PROJECT: &str = "TOOLCRIB_PROJECT";
+pub const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
+pub const TOOLS_DIR: &str = "TOOLCRIB_TOOLS_DIR";
+pub const TOOL_DIRS: &str = "TOOLCRIB_TOOL_DIRS";
+pub const DEFAULT_TIMEOUT: &str = "TOOLCRIB_DEFAULT_TIMEOUT";
+pub const HOST: &str = "TOOLCRIB_HOST";
+pub const PORT: &str = "TOOLCRIB_PORT";
+pub const LOG: &str = "TOOLCRIB_LOG";
+
+/// Every variable, with what it does.
+pub const VARIABLES: [Variable; 11] = [
+    Variable {
+        name: PROJECT,
+        meaning: "the project, where `--project` is not given",
+    },
+    Variable {
+        name: CLAUDE_PROJECT,
+        meaning: "the project that Claude Code works in; asked after the one above",
+    },
+    Variable {
+        name: TOOLS_DIR,
+        meaning: "one tools folder that replaces the default ones (setting `tools_dir`)",
+    },
+    Variable {
+        name: TOOL_DIRS,
+        meaning: "further tools folders, separated by `:` (setting `tool_dirs`)",
+    },
+    Variable {
+        name: DEFAULT_TIMEOUT,
+        meaning: "milliseconds a call may take (setting `default_timeout`)",
+    },
+    Variable {
+        name: HOST,
+        meaning: "the address `serve` listens on (setting `host`)",
+    },
+    Variable {
+        name: PORT,
+        meaning: "the port `serve` listens on (setting `port`)",
+    },
+    Variable {
+        name: LOG,
+        meaning: "what is logged to stderr: error, warn, info, debug, or a filter by module",
+    },
+    Variable {
+        name: "XDG_CONFIG_HOME",
+        meaning: "where `toolcrib/config.toml` and `toolcrib/tools/` lie (`~/.config`)",
+    },
+    Variable {
+        name: "XDG_DATA_HOME",
+        meaning: "where trust and kept outputs lie (`~/.local/share`)",
+    },
+    Variable {
+        name: "XDG_CACHE_HOME",
+        meaning: "where last good versions lie (`~/.cache`)",
+    },
+];
+
+/// What the process was started with.
+#[derive(Debug, Clone)]
+pub struct Env {
+    vars: BTreeMap<OsString, OsString>,
+    pub directory: PathBuf,
+}
+
+impl Env {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the environment"
+    )]
+    pub fn read() -> std::io::Result<Env> {
+        Ok(Env {
+            vars: std::env::vars_os().collect(),
+            directory: std::env::current_dir()?,
+        })
+    }
+
+    /// An environment made by hand, for tests.
+    pub fn of(vars: &[(&str, &str)], directory: &Path) -> Env {
+        let vars = vars
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        Env {
+            vars,
+            directory: directory.to_path_buf(),
+        }
+    }
+
+    /// A variable's value; one that is set but empty counts as unset.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.vars
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.to_str()
+    }
+
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(|value| self.directory.join(value))
+    }
+
+    pub fn vars(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.vars
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+    }
+
+    pub fn home(&self) -> Option<PathBuf> {
+        self.get("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute())
+    }
+
+    /// The user's own folder of one kind: the XDG variable (absolute only, as XDG says), else below home.
+    fn user_folder(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        let named = self
+            .get(variable)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        let folder = named.or_else(|| Some(self.home()?.join(below_home)))?;
+        Some(folder.join("toolcrib"))
+    }
+
+    pub fn config_folder(&self) -> Option<PathBuf> {
+        self.user_folder("XDG_CONFIG_HOME", ".config")
+    }
+
+    pub fn data_folder(&self) -> Option<PathBuf> {
+        self.user_folder("XDG_DATA_HOME", ".local/share")
+    }
+
+    pub fn cache_folder(&self) -> Option<PathBuf> {
+        self.user_folder("XDG_CACHE_HOME", ".cache")
+    }
+}

@@ -1,0 +1,29 @@
+//! The binary's rooms: settings, commands, surfaces, and the one place that wires them together.
+
+use std::process::ExitCode;
+
+pub mod commands;
+pub mod config;
+pub mod env;
+pub mod error;
+pub mod failure;
+pub mod open;
+pub mod printer;
+pub mod serve;
+pub mod wire;
+
+/// The version that is told to clients.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Reads the command line, runs the command, and turns what came of it into an exit code.
+pub fn run() -> ExitCode {
+    commands::run()
+}
+
+/// Milliseconds since the epoch: the crib's clock.
+pub fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,259 @@
+//! The only wiring: from environment and flags to a crib with its store, place and sources.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use toolcrib_core::store::LastGood;
+use toolcrib_core::{Access, Crib, ErrorCode, Scope};
+use toolcrib_sandbox::{Environment, Launcher};
+use toolcrib_sources::{Folder, Follow, Place, Sources};
+use toolcrib_store::{LastGoodFiles, OutputFiles, TrustBook, TrustStamp};
+
+use crate::config::{Flags, Project, Settings, project, project_config};
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::printer::plain;
+
+/// How often a running crib looks whether trust or settings changed.
+const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+
+/// A crib that is wired up, and what it was wired from.
+pub struct Opened {
+    pub crib: Arc<Crib>,
+    pub place: Arc<Place>,
+    pub project: Option<Project>,
+    pub trust: Trust,
+    pub settings: Settings,
+    pub book: TrustBook,
+    pub env: Env,
+    flags: Flags,
+    last_good: Arc<LastGoodFiles>,
+    /// What trust and settings were read from, as it stood just before.
+    stamp: Stamp,
+}
+
+/// Changes whenever trust or settings may have changed on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    book: TrustStamp,
+    user: Option<(SystemTime, u64)>,
+    own: Option<(SystemTime, u64)>,
+}
+
+impl Stamp {
+    fn of(book: &TrustBook, env: &Env, project: Option<&Project>) -> Stamp {
+        let modified = |path: &Path| {
+            let meta = path.metadata().ok()?;
+            Some((meta.modified().ok()?, meta.len()))
+        };
+        let user = env.config_folder();
+        Stamp {
+            book: book.stamp(),
+            user: user.and_then(|folder| modified(&folder.join("config.toml"))),
+            own: project.and_then(|project| modified(&project_config(project))),
+        }
+    }
+}
+
+/// What the trust book says about the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    Trusted {
+        since_ms: u64,
+    },
+    Untrusted,
+    /// The book can't be read, so nothing is trusted; holds the reason.
+    Unknown(String),
+}
+
+impl Trust {
+    pub fn is_trusted(&self) -> bool {
+        matches!(self, Trust::Trusted { .. })
+    }
+}
+
+/// The user's data folder, without which nothing can be remembered.
+pub fn data_folder(env: &Env) -> Result<PathBuf, Failure> {
+    env.data_folder().ok_or_else(|| {
+        Failure::new(
+            ErrorCode::BadRequest,
+            "there is no home directory to keep data in",
+        )
+        .hint("set HOME or XDG_DATA_HOME")
+    })
+}
+
+pub fn trust_of(book: &TrustBook, project: Option<&Project>) -> Trust {
+    match project.map(|project| book.trusted_since(&project.root)) {
+        Some(Ok(Some(since_ms))) => Trust::Trusted { since_ms },
+        Some(Ok(None)) | None => Trust::Untrusted,
+        Some(Err(error)) => Trust::Unknown(error.to_string()),
+    }
+}
+
+impl Opened {
+    /// Wires a crib without loading anything into it yet.
+    pub fn wire(env: Env, flags: Flags, project_flag: Option<&Path>) -> Result<Opened, Failure> {
+        let project = project::find(project_flag, &env)?;
+        let data = data_folder(&env)?;
+        let cache = env.cache_folder().unwrap_or_else(|| data.join("cache"));
+        let book = TrustBook::in_folder(&data);
+        let stamp = Stamp::of(&book, &env, project.as_ref());
+        let trust = trust_of(&book, project.as_ref());
+        let settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
+        let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
+        let crib = Arc::new(Crib::new(
+            outputs.clone(),
+            crate::now_ms,
+            settings.default_timeout,
+        ));
+        let place = Arc::new(Place {
+            project: project
+                .as_ref()
+                .map(|project| Arc::from(project.root.as_path())),
+            launcher: Launcher::current(),
+            environment: Environment::from_vars(env.vars()),
+            outputs,
+            own_address: Arc::new(OnceLock::new()),
+        });
+        let last_good = Arc::new(LastGoodFiles::in_folder(&cache));
+        Ok(Opened {
+            crib,
+            place,
+            project,
+            trust,
+            settings,
+            book,
+            env,
+            flags,
+            last_good,
+            stamp,
+        })
+    }
+
+    /// Brings every source's tools into the crib.
+    pub async fn load(&self, follow: Follow) -> Sources {
+        let folders = self.settings.folders.clone();
+        toolcrib_sources::open(
+            self.crib.clone(),
+            self.place.clone(),
+            folders,
+            self.last_good.clone(),
+            follow,
+        )
+        .await
+    }
+
+    /// Takes up the folders that the project's own config names, still without trust in them: what a person who says
+    /// yes is about to say yes to.
+    pub fn foresee_trust(&mut self) -> Result<(), Failure> {
+        if !self.trust.is_trusted() {
+            let settings = Settings::load(&self.env, &self.flags, self.project.as_ref(), true)?;
+            self.settings.folders = self.without_trust(settings.folders);
+        }
+        Ok(())
+    }
+
+    /// The project and its trust, in words for a person.
+    pub fn project_line(&self) -> String {
+        plain(&self.raw_project_line()).into_owned()
+    }
+
+    fn raw_project_line(&self) -> String {
+        match (&self.project, &self.trust) {
+            (None, _) => "no project: global tools only".to_owned(),
+            (Some(project), Trust::Trusted { .. }) => {
+                format!("project {} (trusted)", project.root.display())
+            }
+            (Some(project), Trust::Untrusted) => {
+                let root = project.root.display();
+                let waits = self
+                    .settings
+                    .folders
+                    .iter()
+                    .any(|f| f.scope == Scope::Local && f.path.is_dir());
+                let hint = if waits {
+                    "; its tools wait for `toolcrib trust`"
+                } else {
+                    ""
+                };
+                format!("project {root} (not trusted{hint})")
+            }
+            (Some(project), Trust::Unknown(reason)) => {
+                format!("project {} (not trusted: {reason})", project.root.display())
+            }
+        }
+    }
+
+    /// Trust was withdrawn: what stood in for the project's broken files ends with it.
+    pub fn forget_last_good(&self) {
+        for folder in self.settings.folders.iter() {
+            if folder.scope == Scope::Local {
+                self.last_good.retain(&folder.path, &[]);
+            }
+        }
+    }
+
+    /// Follows trust and settings that other processes change, until it is dropped. `tell` hears what is wrong.
+    pub async fn follow(&self, sources: &Sources, tell: impl Fn(Vec<String>)) {
+        let mut seen = self.stamp.clone();
+        let mut last = self.trust.clone();
+        let mut folders = self.settings.folders.clone();
+        loop {
+            tokio::time::sleep(FOLLOW_EVERY).await;
+            let now = Stamp::of(&self.book, &self.env, self.project.as_ref());
+            if now == seen {
+                continue;
+            }
+            seen = now;
+            let trust = trust_of(&self.book, self.project.as_ref());
+            if trust.is_trusted() && last.is_trusted() && trust != last {
+                // Withdrawn and given again between two looks: withdrawn all the same.
+                sources
+                    .set_folders(self.without_trust(folders.clone()))
+                    .await;
+            }
+            last = trust.clone();
+            let mut reasons = Vec::new();
+            if let Trust::Unknown(reason) = &trust {
+                reasons.push(reason.clone());
+            }
+            match Settings::load(
+                &self.env,
+                &self.flags,
+                self.project.as_ref(),
+                trust.is_trusted(),
+            ) {
+                Ok(settings) => {
+                    self.crib.set_default_timeout(settings.default_timeout);
+                    folders = settings.folders;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, hint = error.hint, "settings can't be used; the last ones stand");
+                    reasons.push(error.to_string());
+                    // Whatever else is wrong: a withdrawn trust is withdrawn.
+                    if !trust.is_trusted() {
+                        folders = self.without_trust(folders);
+                    }
+                }
+            }
+            tell(reasons);
+            sources.set_folders(folders.clone()).await;
+        }
+    }
+
+    fn without_trust(&self, mut folders: Vec<Folder>) -> Vec<Folder> {
+        if let Some(project) = &self.project {
+            for folder in folders
+                .iter_mut()
+                .filter(|folder| folder.scope == Scope::Local)
+            {
+                folder.access = Access::Untrusted {
+                    project: project.root.clone(),
+                };
+            }
+        }
+        folders
+    }
+}

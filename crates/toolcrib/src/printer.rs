@@ -1,0 +1,144 @@
+//! All that is printed: answers on stdout, everything else on stderr; colour and tables for people, JSON for programs.
+
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::failure::Failure;
+
+pub const BOLD: Style = Style::new().bold();
+pub const DIM: Style = Style::new().dimmed();
+pub const RED: Style = AnsiColor::Red.on_default().bold();
+pub const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub const GREEN: Style = AnsiColor::Green.on_default();
+
+/// Text out of files and from servers, made harmless for a terminal: no escape sequences, no turned-around writing.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let risky = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
+    if text.contains(risky) {
+        Cow::Owned(text.replace(risky, "\u{FFFD}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// How a command speaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    json: bool,
+}
+
+impl Printer {
+    pub fn new(json: bool) -> Printer {
+        Printer { json }
+    }
+
+    /// Do programs read this?
+    pub fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// An answer, on stdout. A reader that went away is no error.
+    pub fn line(self, text: impl AsRef<str>) {
+        let _ = writeln!(anstream::stdout(), "{}", text.as_ref());
+    }
+
+    /// An answer as it is, without a further newline if it has one.
+    pub fn text(self, text: &str) {
+        // A person's screen gets no escape sequences out of a tool; a pipe gets the bytes as they are.
+        let text = match std::io::stdout().is_terminal() {
+            true => plain(text),
+            false => Cow::Borrowed(text),
+        };
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes());
+        if !text.is_empty() && !text.ends_with('\n') {
+            let _ = out.write_all(b"\n");
+        }
+        let _ = out.flush();
+    }
+
+    /// A word beside the answer, on stderr.
+    pub fn note(self, text: impl AsRef<str>) {
+        let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+    }
+
+    pub fn hint(self, text: impl AsRef<str>) {
+        self.note(format!("{DIM}hint:{DIM:#} {}", text.as_ref()));
+    }
+
+    pub fn json(self, value: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string_pretty(value) {
+            self.line(text);
+        }
+    }
+
+    /// JSON on one line, for readers of a stream.
+    pub fn json_line(self, value: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string(value) {
+            self.line(text);
+        }
+    }
+
+    pub fn table(self, header: &[&str], rows: Vec<Vec<String>>) {
+        let mut table = Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(header.iter().map(|title| title.to_uppercase()));
+        let cells = |row: Vec<String>| row.into_iter().map(|cell| plain(&cell).into_owned());
+        table.add_rows(rows.into_iter().map(cells));
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        let text = table.to_string();
+        for line in text.lines() {
+            self.line(line.trim_end());
+        }
+    }
+
+    pub fn failure(self, failure: &Failure) {
+        if self.json {
+            let error = json!({"code": failure.code.as_str(), "message": whole(failure), "hint": failure.hint});
+            self.json(&json!({"error": error}));
+            return;
+        }
+        self.note(format!("{RED}error:{RED:#} {}", plain(&failure.message)));
+        for cause in &failure.causes {
+            self.note(format!("  caused by: {}", plain(cause)));
+        }
+        if let Some(hint) = failure.hint.as_deref().filter(|hint| !hint.is_empty()) {
+            self.hint(plain(hint));
+        }
+    }
+}
+
+fn whole(failure: &Failure) -> String {
+    let mut text = failure.message.clone();
+    for cause in &failure.causes {
+        text.push_str(": ");
+        text.push_str(cause);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_steer_a_terminal() {
+        assert_eq!(plain("a\tb\nc ä"), "a\tb\nc ä");
+        assert_eq!(
+            plain("\u{1b}[2Jx\r\u{202e}"),
+            "\u{fffd}[2Jx\u{fffd}\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! The port: takes connections, bounds them in number and time, and stops in good order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+use super::guard::Guard;
+use super::{Served, rest};
+
+/// How long calls in flight may go on after a stop was asked for.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// A request's head must be whole within this time, and an idle connection is closed after it. Longer than the
+/// half minute that clients commonly keep idle connections for, so that they, not we, close first.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// More connections than this wait in the kernel's queue; it stays below the usual limit of 1,024 open files.
+const MAX_CONNECTIONS: usize = 512;
+
+/// After a failed accept (out of file descriptors, mostly): give others time to close theirs.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Every route, behind the guard. `own` is the address that the listener is bound to.
+pub fn router(served: Arc<Served>, own: SocketAddr) -> Router {
+    rest::router(served).layer(Guard::new(own))
+}
+
+/// Serves until `served.shutdown` fires, then waits up to [`GRACE`] for what is in flight.
+pub async fn serve(listener: TcpListener, router: Router, served: Arc<Served>) -> io::Result<()> {
+    let shutdown = served.shutdown.clone();
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(stream, router.clone(), shutdown.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    let ended = tokio::time::timeout(GRACE, async {
+        while connections.join_next().await.is_some() {}
+        served.calls_ended().await;
+    });
+    if ended.await.is_err() {
+        tracing::warn!("calls were still running when the grace ended; they are given up");
+    }
+    // Dropping the set cuts the connections that are left.
+    Ok(())
+}
+
+async fn connection(stream: TcpStream, router: Router, shutdown: CancellationToken) {
+    // Answers are small and awaited: holding them back for a fuller packet only adds latency.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+    let service = service_fn(move |request: hyper::Request<Incoming>| router.clone().call(request));
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT);
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        // Clients go away in the middle all the time; that is theirs to know.
+        tracing::debug!(%error, "a connection ended early");
+    }
+}

@@ -1,0 +1,170 @@
+//! THE ROUTE TABLE: every route of REST, each in the file of its noun, and the one shape of every error.
+//!
+//! A new route is a function with `#[utoipa::path]` in its noun's file and one line in [`api`] or [`outside`];
+//! the OpenAPI document is made from the same table and can't say anything else.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use toolcrib_core::{CallError, ErrorCode};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Served;
+use crate::error::http_status;
+use crate::wire::{
+    AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView,
+};
+
+mod body;
+mod docs;
+mod events;
+mod health;
+mod outputs;
+mod tools;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Toolcrib",
+        description = "The tool crib for AI agents: list tools, call them, see how they are doing. Every route \
+                       under `/api` is also there under `/api/v1`. Every error has one shape: \
+                       `{\"error\": {\"code\", \"message\", \"hint\"}}`."
+    ),
+    tags(
+        (name = "tools", description = "The catalog, and calls"),
+        (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
+        (name = "crib", description = "How the crib itself is doing"),
+        (name = "docs", description = "This description"),
+    ),
+    // Those that no route answers with by itself: events, and parts of other shapes.
+    components(schemas(
+        AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView
+    ))
+)]
+struct ApiDoc;
+
+/// Under `/api` and `/api/v1`.
+fn api() -> OpenApiRouter<Arc<Served>> {
+    OpenApiRouter::with_openapi(ApiDoc::openapi())
+        .routes(routes!(tools::list))
+        .routes(routes!(tools::errors))
+        .routes(routes!(tools::reload))
+        .routes(routes!(tools::show))
+        .routes(routes!(tools::call))
+        .routes(routes!(outputs::read))
+        .routes(routes!(health::health))
+        .routes(routes!(events::listen))
+}
+
+/// At the root.
+fn outside() -> OpenApiRouter<Arc<Served>> {
+    OpenApiRouter::with_openapi(ApiDoc::openapi())
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(docs::openapi_json))
+        .routes(routes!(docs::page))
+        .routes(routes!(docs::config_schema))
+        .routes(routes!(docs::home))
+}
+
+/// Every route. The guard is laid around it by [`super::http::router`].
+pub fn router(served: Arc<Served>) -> Router {
+    let (router, _) = outside().nest("/api", api()).split_for_parts();
+    let (versioned, _) = api().split_for_parts();
+    router
+        .nest("/api/v1", versioned)
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .with_state(served)
+}
+
+/// The OpenAPI document; no server is needed to make it.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    outside().nest("/api", api()).into_openapi()
+}
+
+async fn no_route(uri: Uri) -> Refusal {
+    let path: String = uri.path().chars().take(200).collect();
+    CallError::new(ErrorCode::NotFound, format!("there is no route `{path}`"))
+        .hint("GET /docs lists the routes there are")
+        .into()
+}
+
+async fn no_method(method: Method, uri: Uri) -> Refusal {
+    let path: String = uri.path().chars().take(200).collect();
+    let error = CallError::new(
+        ErrorCode::BadRequest,
+        format!("`{path}` does not take {method}"),
+    )
+    .hint("GET /docs lists the routes there are; the Allow header names the methods of this one");
+    Refusal {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        error,
+    }
+}
+
+/// An answer that says no: an error, and the status it is sent with.
+#[derive(Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    error: CallError,
+}
+
+impl From<CallError> for Refusal {
+    fn from(error: CallError) -> Refusal {
+        let status = StatusCode::from_u16(http_status(error.code));
+        Refusal {
+            status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            error,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        json(self.status, &ErrorView::from(&self.error))
+    }
+}
+
+/// A JSON answer, written straight into the bytes that are sent.
+fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => json_bytes(status, bytes),
+        Err(error) => {
+            tracing::error!(%error, "an answer could not be written as JSON");
+            let text = r#"{"error":{"code":"internal","message":"the answer could not be written","hint":""}}"#;
+            json_bytes(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    }
+}
+
+fn json_bytes(status: StatusCode, bytes: impl Into<axum::body::Body>) -> Response {
+    let mut response = Response::new(bytes.into());
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn bad_request(message: impl Into<String>) -> CallError {
+    CallError::new(ErrorCode::BadRequest, message)
+}
+
+/// The name in a route's path.
+fn named(path: Result<Path<String>, PathRejection>) -> Result<String, Refusal> {
+    match path {
+        Ok(Path(name)) => Ok(name),
+        Err(_) => Err(bad_request("the path holds bytes that are not UTF-8")
+            .hint("percent-encode the name as UTF-8")
+            .into()),
+    }
+}

@@ -1,0 +1,246 @@
+//! Tools over REST: the catalog, its problems, reloads, and calls.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use toolcrib_core::crib::unknown_tool;
+use toolcrib_core::{CallError, Context, Request, SourceKind, Status};
+use utoipa::IntoParams;
+
+use super::{Refusal, bad_request, body, json, json_bytes, named};
+use crate::serve::Served;
+use crate::wire::{CallBody, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView};
+
+/// The largest page; who wants more at once asks for the whole, which is kept ready.
+const MAX_LIMIT: usize = 1_000;
+
+/// Which tools to list.
+#[derive(Debug, Default, PartialEq, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Filter {
+    /// At most so many tools (1 to 1000); the whole list when it is not given.
+    limit: Option<usize>,
+    /// Leave out so many at the beginning.
+    offset: Option<usize>,
+    /// Only tools of this source.
+    #[param(example = "plugin")]
+    source: Option<String>,
+    /// Only tools of this status: `active`, `untrusted` or `denied`.
+    #[param(example = "active")]
+    status: Option<String>,
+}
+
+/// Lists the tools, sorted by name.
+#[utoipa::path(
+    get, path = "/tools", tag = "tools", operation_id = "listTools", params(Filter),
+    responses(
+        (status = 200, body = ToolList),
+        (status = 400, description = "`bad_request`: a filter is unknown or has no such value", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+    )
+)]
+pub async fn list(
+    State(served): State<Arc<Served>>,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(filter) = filter.map_err(|error| {
+        let said: String = error.body_text().chars().take(300).collect();
+        bad_request(format!("the query can't be read: {said}"))
+            .hint("it takes `limit`, `offset`, `source` and `status`")
+    })?;
+    if filter == Filter::default() {
+        return Ok(json_bytes(StatusCode::OK, whole_list(&served)));
+    }
+    if filter
+        .limit
+        .is_some_and(|limit| !(1..=MAX_LIMIT).contains(&limit))
+    {
+        let error = bad_request(format!("`limit` must be from 1 to {MAX_LIMIT}"));
+        return Err(error.hint("leave it out to get the whole list").into());
+    }
+    let sources = SourceKind::ALL.map(SourceKind::as_str);
+    known("source", filter.source.as_deref(), &sources)?;
+    known(
+        "status",
+        filter.status.as_deref(),
+        &Status::ALL.map(Status::as_str),
+    )?;
+    let fits = |tool: &toolcrib_core::Tool| {
+        filter
+            .source
+            .as_deref()
+            .is_none_or(|source| source == tool.source.as_str())
+            && filter
+                .status
+                .as_deref()
+                .is_none_or(|status| status == tool.status().as_str())
+    };
+    let offset = filter.offset.unwrap_or(0);
+    Ok(json(
+        StatusCode::OK,
+        &ToolList::new(&served.crib.tools(), fits, offset, filter.limit),
+    ))
+}
+
+fn known(filter: &str, value: Option<&str>, all: &[&str]) -> Result<(), CallError> {
+    match value {
+        Some(value) if !all.contains(&value) => {
+            let value: String = value.chars().take(64).collect();
+            Err(bad_request(format!("there is no {filter} `{value}`"))
+                .hint(format!("use one of: {}", all.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The whole list as bytes. Two requests may make it at the same time; they make the same.
+fn whole_list(served: &Served) -> Bytes {
+    let catalog = served.crib.tools();
+    if let Some(listed) = served.listed.load().as_deref()
+        && listed.0 == catalog.version()
+    {
+        return listed.1.clone();
+    }
+    match serde_json::to_vec(&ToolList::from(catalog.as_ref())) {
+        Ok(bytes) => {
+            let bytes = Bytes::from(bytes);
+            served
+                .listed
+                .store(Some(Arc::new((catalog.version(), bytes.clone()))));
+            bytes
+        }
+        Err(error) => {
+            tracing::error!(%error, "the tool list could not be written as JSON");
+            Bytes::from_static(br#"{"tools":[],"counts":{"total":0},"count":0}"#)
+        }
+    }
+}
+
+/// Shows one tool.
+#[utoipa::path(
+    get, path = "/tools/{name}", tag = "tools", operation_id = "showTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    responses(
+        (status = 200, body = ToolView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
+    )
+)]
+pub async fn show(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let name = named(name)?;
+    let catalog = served.crib.tools();
+    match catalog.get(&name) {
+        Some(tool) => Ok(json(StatusCode::OK, &ToolView::from(tool.as_ref()))),
+        None => Err(unknown_tool(&name, &catalog).into()),
+    }
+}
+
+/// Calls a tool. A tool that reports failure answers 200 with `isError`. A call goes on when its client goes away.
+#[utoipa::path(
+    post, path = "/tools/{name}/call", tag = "tools", operation_id = "callTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    request_body(content = CallBody, description = "At most 10 MB; an empty body means no arguments"),
+    responses(
+        (status = 200, description = "The outcome; `isError` when the tool reports failure", body = OutcomeView),
+        (status = 202, description = "`approval_pending`: waits for a person", body = ErrorView),
+        (status = 400, description = "`bad_request`: the body is no such JSON", body = ErrorView),
+        (status = 403, description = "`denied`: not trusted or not granted; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
+        (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
+        (status = 422, description = "`invalid_arguments`: the tool's schema says no; `data` says where", body = ErrorView),
+        (status = 429, description = "`limit_reached`", body = ErrorView),
+        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+        (status = 502, description = "`crashed`: the worker died", body = ErrorView),
+        (status = 503, description = "`unavailable`: the tool can't be started", body = ErrorView),
+        (status = 504, description = "`timed_out`: the call was stopped at its deadline", body = ErrorView),
+    )
+)]
+pub async fn call(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let tool = named(name)?;
+    let CallBody {
+        arguments,
+        run_id,
+        session_id,
+        message_id,
+    } = body::parse(&body::read(body).await?)?;
+    let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+    let mut context = Context::new(call_id.clone());
+    context.session_id = session_id.or(run_id).map(Arc::from);
+    context.message_id = message_id.map(Arc::from);
+    context.directory = served.project.clone();
+    let request = Request {
+        tool,
+        arguments,
+        caller: served.caller.clone(),
+        context,
+    };
+    let running = served.begin_call();
+    // A task of its own: hyper drops this function's future when the client goes away, and the call goes on.
+    let ended = tokio::spawn(async move { running.0.crib.call(request).await }).await;
+    match ended {
+        Ok(Ok(outcome)) => Ok(json(StatusCode::OK, &OutcomeView::from(outcome))),
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => {
+            tracing::error!(%error, call = %call_id, "a call ended in a panic");
+            Err(CallError::internal("the call failed inside Toolcrib")
+                .hint(format!(
+                    "this is a bug of ours; the server's log says more under call {call_id}"
+                ))
+                .into())
+        }
+    }
+}
+
+/// Lists what did not load, and why.
+#[utoipa::path(
+    get, path = "/tools/errors", tag = "tools", operation_id = "listErrors",
+    responses(
+        (status = 200, body = ProblemList),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+    )
+)]
+pub async fn errors(State(served): State<Arc<Served>>) -> Response {
+    json(
+        StatusCode::OK,
+        &ProblemList::from(served.crib.tools().as_ref()),
+    )
+}
+
+/// Looks at every source again. Answers when the new catalog stands.
+#[utoipa::path(
+    post, path = "/tools/reload", tag = "tools", operation_id = "reloadTools",
+    responses(
+        (status = 200, body = ReloadView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+    )
+)]
+pub async fn reload(State(served): State<Arc<Served>>) -> Result<Response, Refusal> {
+    // A task of its own: a reload that was begun is brought to its end, whoever stopped waiting for it.
+    match tokio::spawn((served.reload)()).await {
+        Ok(change) => Ok(json(
+            StatusCode::OK,
+            &ReloadView::new(change, &served.crib.tools()),
+        )),
+        Err(error) => {
+            tracing::error!(%error, "a reload ended in a panic");
+            Err(CallError::internal("the reload failed inside Toolcrib")
+                .hint("this is a bug of ours; the server's log says more")
+                .into())
+        }
+    }
+}

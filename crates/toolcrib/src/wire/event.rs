@@ -1,0 +1,182 @@
+//! What the event stream says: one view per event; none carries arguments or output.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolcrib_core::{Change, Event};
+use utoipa::ToSchema;
+
+use super::ProblemView;
+
+/// `tools_changed`: the catalog is a new one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeView {
+    pub version: u64,
+    pub added: Vec<String>,
+    pub changed: Vec<String>,
+    pub removed: Vec<String>,
+}
+
+impl From<&Change> for ChangeView {
+    fn from(change: &Change) -> ChangeView {
+        ChangeView {
+            version: change.version,
+            added: change.added.clone(),
+            changed: change.changed.clone(),
+            removed: change.removed.clone(),
+        }
+    }
+}
+
+/// `tool.start`: a call began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallStartView {
+    pub call_id: String,
+    pub tool: String,
+    pub client: String,
+    pub agent: String,
+}
+
+/// `tool.progress`: a sign of life of a running call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallProgressView {
+    pub call_id: String,
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object)]
+    pub data: Map<String, Value>,
+}
+
+/// `tool.complete` and, with `error`, `tool.failed`: a call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallEndView {
+    pub call_id: String,
+    pub tool: String,
+    pub duration_ms: f64,
+    /// An error code, `tool_failed` or `cancelled`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// `lagged`: the listener was too slow and lost this many events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LaggedView {
+    pub missed: u64,
+}
+
+/// An event's data as JSON text.
+pub fn event_json(event: &Event) -> serde_json::Result<String> {
+    match event {
+        Event::ToolsChanged(change) => serde_json::to_string(&ChangeView::from(change.as_ref())),
+        Event::ToolError(problem) => serde_json::to_string(&ProblemView::from(problem)),
+        Event::ToolStart {
+            call_id,
+            tool,
+            client,
+            agent,
+        } => serde_json::to_string(&CallStartView {
+            call_id: call_id.to_string(),
+            tool: tool.clone(),
+            client: client.to_string(),
+            agent: agent.to_string(),
+        }),
+        Event::ToolProgress {
+            call_id,
+            tool,
+            progress,
+        } => serde_json::to_string(&CallProgressView {
+            call_id: call_id.to_string(),
+            tool: tool.clone(),
+            title: progress.title.clone(),
+            message: progress.message.clone(),
+            progress: progress.progress,
+            total: progress.total,
+            data: progress.data.clone(),
+        }),
+        Event::ToolComplete {
+            call_id,
+            tool,
+            duration_ms,
+        } => serde_json::to_string(&CallEndView {
+            call_id: call_id.to_string(),
+            tool: tool.clone(),
+            duration_ms: *duration_ms,
+            error: None,
+        }),
+        Event::ToolFailed {
+            call_id,
+            tool,
+            duration_ms,
+            failure,
+        } => serde_json::to_string(&CallEndView {
+            call_id: call_id.to_string(),
+            tool: tool.clone(),
+            duration_ms: *duration_ms,
+            error: Some(failure.as_str().to_owned()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use toolcrib_core::event::Failure;
+    use toolcrib_core::{ErrorCode, Progress};
+
+    fn said(event: &Event) -> Value {
+        serde_json::from_str(&event_json(event).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_call_is_told_from_start_to_end() {
+        let (call_id, tool) = (std::sync::Arc::from("7"), "echo".to_owned());
+        let start = Event::ToolStart {
+            call_id: std::sync::Arc::clone(&call_id),
+            tool: tool.clone(),
+            client: "rest".into(),
+            agent: "default".into(),
+        };
+        assert_eq!(
+            said(&start),
+            json!({"callId": "7", "tool": "echo", "client": "rest", "agent": "default"})
+        );
+        let progress = Progress {
+            title: Some("half".into()),
+            progress: Some(0.5),
+            ..Progress::default()
+        };
+        let event = Event::ToolProgress {
+            call_id: call_id.clone(),
+            tool: tool.clone(),
+            progress,
+        };
+        assert_eq!(
+            said(&event),
+            json!({"callId": "7", "tool": "echo", "title": "half", "progress": 0.5})
+        );
+        let failure = Failure::Error(ErrorCode::TimedOut);
+        let event = Event::ToolFailed {
+            call_id,
+            tool,
+            duration_ms: 1.5,
+            failure,
+        };
+        assert_eq!(
+            said(&event),
+            json!({"callId": "7", "tool": "echo", "durationMs": 1.5, "error": "timed_out"})
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The JSON of REST: what goes over the wire, in both directions, apart from the types it is made of.
+//!
+//! A view is made from a core type once, by `From`, and is all that server, CLI and OpenAPI document know of its
+//! JSON. Fields are camelCase; optional ones are left out when unset. Reading is lenient: a newer server may say
+//! more than an older client knows.
+
+mod call;
+mod event;
+mod problem;
+mod tool;
+
+pub use call::{AttachmentType, AttachmentView, CallBody, ErrorBody, ErrorView, OutcomeView};
+pub use event::{CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, event_json};
+pub use problem::{HealthView, ProblemList, ProblemView, ReadyView, ReloadView};
+pub use tool::{AnnotationsView, PermissionsView, ToolList, ToolView};

@@ -1,0 +1,165 @@
+//! How the crib itself is doing on the wire: problems, reloads, health.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{Catalog, Change, Problem, Severity};
+use utoipa::ToSchema;
+
+/// Why something did not load: where, what, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemView {
+    #[schema(example = "plugin")]
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    #[schema(example = "SyntaxError")]
+    pub error_type: String,
+    /// `error` keeps something from working; `warning` is advice.
+    #[schema(example = "error")]
+    pub severity: String,
+    pub message: String,
+    pub hint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// When it was first seen (RFC 3339, UTC).
+    #[schema(format = DateTime)]
+    pub timestamp: String,
+}
+
+impl From<&Problem> for ProblemView {
+    fn from(problem: &Problem) -> ProblemView {
+        ProblemView {
+            source: problem.source.as_str().to_owned(),
+            file: problem.file.as_ref().map(|file| file.display().to_string()),
+            tool_name: problem.tool_name.clone(),
+            error_type: problem.error_type.as_str().to_owned(),
+            severity: problem.severity.as_str().to_owned(),
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+            line: problem.line,
+            column: problem.column,
+            timestamp: rfc3339(problem.timestamp_ms),
+        }
+    }
+}
+
+/// A time that no calendar holds is a broken clock; the epoch says so plainly enough.
+fn rfc3339(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or_default();
+    jiff::Timestamp::from_millisecond(ms)
+        .unwrap_or_default()
+        .to_string()
+}
+
+/// Every problem of the catalog as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProblemList {
+    pub errors: Vec<ProblemView>,
+    pub count: usize,
+}
+
+impl ProblemList {
+    /// Does any of them keep something from working?
+    pub fn has_errors(&self) -> bool {
+        let error = Severity::Error.as_str();
+        self.errors.iter().any(|problem| problem.severity == error)
+    }
+}
+
+impl From<&Catalog> for ProblemList {
+    fn from(catalog: &Catalog) -> ProblemList {
+        let errors: Vec<ProblemView> = catalog.problems().iter().map(ProblemView::from).collect();
+        ProblemList {
+            count: errors.len(),
+            errors,
+        }
+    }
+}
+
+/// What a reload found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReloadView {
+    /// True when no problem of severity `error` stands.
+    pub success: bool,
+    pub tool_count: usize,
+    /// Every problem that stands now, warnings too.
+    pub errors: Vec<ProblemView>,
+    pub added: Vec<String>,
+    pub changed: Vec<String>,
+    pub removed: Vec<String>,
+}
+
+impl ReloadView {
+    pub fn new(change: Change, catalog: &Catalog) -> ReloadView {
+        let broken = |problem: &Problem| problem.severity == Severity::Error;
+        ReloadView {
+            success: !catalog.problems().iter().any(broken),
+            tool_count: catalog.len(),
+            errors: catalog.problems().iter().map(ProblemView::from).collect(),
+            added: change.added,
+            changed: change.changed,
+            removed: change.removed,
+        }
+    }
+}
+
+/// How the crib is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthView {
+    /// `starting`, `ready`, `degraded` or `stopping`.
+    #[schema(example = "ready")]
+    pub status: String,
+    /// Why it is not simply ready.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// The version of Toolcrib.
+    pub version: String,
+    /// Goes up by one with every change of the catalog.
+    pub catalog_version: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// How many tools there are of each status.
+    pub counts: BTreeMap<String, usize>,
+}
+
+/// Whether the crib takes calls yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReadyView {
+    /// `starting`, `ready`, `degraded` or `stopping`.
+    #[schema(example = "ready")]
+    pub status: String,
+    pub reasons: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolcrib_core::{ErrorType, SourceKind};
+
+    #[test]
+    fn a_problem_says_when() {
+        let mut problem = Problem::error(SourceKind::Plugin, ErrorType::Syntax, "no")
+            .file("a.json")
+            .at(2, 3);
+        problem.timestamp_ms = 1_700_000_000_000;
+        let view = ProblemView::from(&problem);
+        assert_eq!(view.timestamp, "2023-11-14T22:13:20Z");
+        assert_eq!((view.line, view.column), (Some(2), Some(3)));
+        let json = serde_json::to_value(&view).unwrap();
+        assert_eq!(json["errorType"], "SyntaxError");
+        assert!(json.get("toolName").is_none());
+        problem.timestamp_ms = u64::MAX;
+        assert_eq!(
+            ProblemView::from(&problem).timestamp,
+            "1970-01-01T00:00:00Z"
+        );
+    }
+}

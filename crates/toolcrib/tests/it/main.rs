@@ -1,0 +1,21 @@
+//! End-to-end tests: the real binary, real files, real processes, a port of its own.
+
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
+
+mod bad_input;
+mod cli;
+mod examples;
+mod injection;
+mod last_good;
+mod load;
+mod names;
+mod outputs;
+mod reference;
+mod reload;
+mod seed_plugin;
+mod ssrf;
+mod support;
+mod tidy;
+mod traversal;
+mod trust;
+mod untrusted;

@@ -1,0 +1,228 @@
+//! Opening a cloned repository runs nothing of it, whatever it holds.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::support::{World, descendants, eventually, shell_tool};
+
+/// A file that exists only if something of the project ran.
+fn canary(world: &World) -> PathBuf {
+    world.root().join("canary")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test prepares a repository by hand"
+)]
+fn git(world: &World, args: &[&str]) -> bool {
+    let mut git = Command::new("git");
+    git.args(args)
+        .current_dir(world.project())
+        .env_clear()
+        .env("HOME", world.home())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    git.status().unwrap().success()
+}
+
+/// A repository that tries to run something at every turn.
+fn hostile() -> World {
+    let world = World::new();
+    let canary = canary(&world);
+    let canary = canary.display();
+    let user = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    assert!(git(&world, &["init", "-q"]));
+    world.write("tracked.txt", "one\n");
+    assert!(git(&world, &["add", "tracked.txt"]));
+    assert!(git(
+        &world,
+        &[&user[..], &["commit", "-q", "-m", "one"]].concat()
+    ));
+    world.write("tracked.txt", "two\n");
+    world.write(".gitattributes", "* filter=evil diff=evil\n");
+
+    world.write_tool(
+        "a.json",
+        shell_tool("evil", &format!("touch {canary}"), json!({})),
+    );
+    world.write(
+        ".toolcrib/config.toml",
+        format!("[mcp.evil]\ncommand = \"touch\"\nargs = [\"{canary}\"]\n"),
+    );
+    let run = format!("touch {canary};");
+    let config = format!(
+        "[core]\n\tfsmonitor = \"{run} false\"\n\thooksPath = .git/hooks\n\tpager = \"{run} cat\"\n\
+         \tsshCommand = \"{run}\"\n\teditor = \"{run}\"\n\taskPass = \"{run}\"\n\
+         [filter \"evil\"]\n\tclean = \"{run} cat\"\n\tsmudge = \"{run} cat\"\n\tprocess = \"{run} false\"\n\trequired = true\n\
+         [diff]\n\texternal = \"{run}\"\n[diff \"evil\"]\n\tcommand = \"{run}\"\n\ttextconv = \"{run} cat\"\n\
+         [alias]\n\tstatus = \"!{run}\"\n\tdiff = \"!{run}\"\n"
+    );
+    let file = world.project().join(".git/config");
+    let before = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, before + &config).unwrap();
+    for hook in [
+        "post-index-change",
+        "pre-commit",
+        "post-checkout",
+        "fsmonitor-watchman",
+    ] {
+        let hook = world.write(format!(".git/hooks/{hook}"), format!("#!/bin/sh\n{run}\n"));
+        std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    world
+}
+
+#[tokio::test]
+async fn a_hostile_clone_runs_nothing_until_it_is_trusted() {
+    let world = hostile();
+    let canary = canary(&world);
+    let silent = |what: &str| assert!(!canary.exists(), "something ran at `{what}`");
+    for (args, code) in [
+        (&["list"][..], 0),
+        (&["list", "--all"], 0),
+        (&["show", "evil"], 0),
+        (&["errors"], 0),
+        (&["reload"], 0),
+        (&["call", "evil"], 3),
+        (&["call", "git-status"], 0),
+        (&["call", "git-diff-summary"], 0),
+        (&["call", "workspace-info"], 0),
+        (&["init"], 0),
+    ] {
+        world.run(args).exits(code);
+        silent(&args.join(" "));
+    }
+    let crib = world.serve();
+    crib.get("/tools").await;
+    crib.get("/tools/evil").await;
+    crib.post("/tools/reload", json!({})).await;
+    silent("GET /tools");
+    assert!(descendants(crib.pid()).is_empty());
+    let (status, _) = crib.call("evil", json!({})).await;
+    assert_eq!(status, 403);
+    assert!(descendants(crib.pid()).is_empty());
+    for tool in ["git-status", "git-diff-summary", "workspace-info"] {
+        let output = crib.output_of(tool).await;
+        assert!(!output.is_empty());
+        silent(tool);
+        assert!(descendants(crib.pid()).is_empty(), "{tool} left a process");
+    }
+    // The traps are real: git by itself walks into them.
+    git(&world, &["-c", "core.pager=cat", "diff"]);
+    assert!(canary.exists(), "the traps are blunt");
+    std::fs::remove_file(&canary).unwrap();
+
+    // And trust is what it waits for. The config names what this version does not know, so it goes first.
+    std::fs::remove_file(world.project().join(".toolcrib/config.toml")).unwrap();
+    world.run(&["trust"]).exits(0);
+    silent("trust");
+    eventually("the tool is active", async || {
+        crib.status_of("evil").await.as_deref() == Some("active")
+    })
+    .await;
+    silent("trust, followed");
+    crib.output_of("evil").await;
+    assert!(canary.exists());
+}
+
+/// The inodes that a process watches.
+fn watched(pid: u32) -> Vec<u64> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fdinfo"))
+        .unwrap()
+        .flatten();
+    let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
+    let inode = |line: &str| {
+        let words = line.strip_prefix("inotify ")?;
+        let hex = words
+            .split(' ')
+            .find_map(|word| word.strip_prefix("ino:"))?;
+        u64::from_str_radix(hex, 16).ok()
+    };
+    texts
+        .flat_map(|text| text.lines().filter_map(inode).collect::<Vec<_>>())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_tools_folder_that_leads_elsewhere_is_not_walked_and_not_watched() {
+    let world = World::new();
+    std::fs::remove_dir(world.tools_folder()).unwrap();
+    let secret = world.home().join("secret");
+    std::fs::create_dir(&secret).unwrap();
+    for folder in [world.home(), secret.clone()] {
+        std::fs::write(folder.join("x.json"), shell_tool("x", "true", json!({}))).unwrap();
+    }
+    for target in [Path::new("/"), &world.home(), &secret] {
+        let _ = std::fs::remove_file(world.tools_folder());
+        symlink(target, world.tools_folder()).unwrap();
+        let list = world.run(&["list", "--json"]).exits(1).json();
+        assert_eq!(
+            list["counts"],
+            json!({"total": 5, "builtin": 5}),
+            "{target:?}"
+        );
+        assert_eq!(list["errors"].as_array().unwrap().len(), 1, "{list}");
+        assert_eq!(list["errors"][0]["errorType"], "IoError");
+        let crib = world.serve();
+        assert_eq!(crib.names().await.len(), 5);
+        let inode = target.metadata().unwrap().ino();
+        assert!(
+            !watched(crib.pid()).contains(&inode),
+            "{target:?} is watched"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_trusted_projects_folder_is_watched_and_a_home_directory_still_is_not() {
+    let world = World::trusted();
+    let crib = world.serve();
+    let inode = world.tools_folder().metadata().unwrap().ino();
+    assert!(watched(crib.pid()).contains(&inode));
+    drop(crib);
+    std::fs::remove_dir(world.tools_folder()).unwrap();
+    symlink(world.home(), world.tools_folder()).unwrap();
+    let crib = world.serve();
+    let inode = world.home().metadata().unwrap().ino();
+    assert!(!watched(crib.pid()).contains(&inode));
+    world.run(&["list"]).exits(1);
+}
+
+#[tokio::test]
+async fn a_file_that_leads_out_of_an_untrusted_project_is_not_read() {
+    let world = World::new();
+    let outside = world.home().join("outside.json");
+    std::fs::write(&outside, shell_tool("outside", "true", json!({}))).unwrap();
+    symlink(&outside, world.tools_folder().join("a.json")).unwrap();
+    let list = world.run(&["list", "--json"]).exits(1).json();
+    assert_eq!(list["counts"]["total"], 5, "{list}");
+    assert_eq!(list["errors"][0]["errorType"], "IoError");
+    // A person who trusts it trusts its links.
+    world.run(&["trust"]).exits(0);
+    world.run(&["call", "outside"]).exits(0);
+}
+
+#[tokio::test]
+async fn pipes_and_devices_in_the_folder_hold_nobody_up() {
+    let world = World::trusted();
+    let pipe = world.tools_folder().join("pipe.json");
+    assert!(mkfifo(&pipe));
+    symlink("/dev/zero", world.tools_folder().join("zero.json")).unwrap();
+    world.write_tool("good.json", shell_tool("good", "echo fine", json!({})));
+    let list = world.run(&["list", "--json"]).exits(1).json();
+    assert_eq!(list["errors"].as_array().unwrap().len(), 2, "{list}");
+    assert_eq!(world.run(&["call", "good"]).exits(0).stdout, "fine\n");
+}
+
+#[expect(unsafe_code, reason = "std makes no pipes with names")]
+fn mkfifo(path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the path is a C string that lives across the call.
+    unsafe { libc::mkfifo(path.as_ptr(), 0o600) == 0 }
+}
