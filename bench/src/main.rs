@@ -1,0 +1,27 @@
+//! `make bench`: what Toolcrib costs, as ratios against floors measured in the same run.
+
+#![expect(clippy::print_stdout, reason = "a bench tells its figures")]
+
+use std::process::ExitCode;
+
+mod calls;
+mod folders;
+mod peer;
+mod stats;
+
+fn main() -> ExitCode {
+    let role = std::env::args().nth(1);
+    match role.as_deref() {
+        Some("__echo") => peer::serve_echo(),
+        Some("__noop") => peer::serve_noop(),
+        _ => {
+            println!(
+                "cores: {}",
+                std::thread::available_parallelism().map_or(1, usize::from)
+            );
+            calls::run();
+            folders::run();
+            ExitCode::SUCCESS
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The servers that are measured: a bare axum echo, and a crib with one tool that does nothing.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use tokio::net::TcpListener;
+use toolcrib::config::Flags;
+use toolcrib::env::Env;
+use toolcrib::open::Opened;
+use toolcrib::serve::{Served, http};
+use toolcrib_core::{
+    Access, BoxFuture, Call, CallResult, Outcome, Rank, Run, Schema, SourceKey, SourceKind, Spec,
+    Tool, ToolName, Update,
+};
+
+/// Prints the port and serves until killed.
+fn serve(work: impl AsyncFnOnce(TcpListener)) -> ExitCode {
+    let Ok(runtime) = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    else {
+        return ExitCode::FAILURE;
+    };
+    runtime.block_on(async {
+        let Ok(listener) = TcpListener::bind("127.0.0.1:0").await else {
+            return;
+        };
+        if let Ok(address) = listener.local_addr() {
+            println!("{}", address.port());
+        }
+        work(listener).await;
+    });
+    ExitCode::SUCCESS
+}
+
+pub fn serve_echo() -> ExitCode {
+    serve(async |listener| {
+        let echo = axum::routing::post(|body: Bytes| async move { body });
+        let router = axum::Router::new().route("/echo", echo);
+        let _ = axum::serve(listener, router).await;
+    })
+}
+
+struct Nothing;
+
+impl Run for Nothing {
+    fn run<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, CallResult> {
+        Box::pin(std::future::ready(Ok(Outcome::text("ok"))))
+    }
+}
+
+fn noop() -> Option<Tool> {
+    let schema = serde_json::json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    Some(Tool {
+        spec: Spec::new(
+            ToolName::new("noop").ok()?,
+            "Does nothing",
+            Schema::parse(schema).ok()?,
+        ),
+        source: SourceKind::Builtin,
+        scope: None,
+        file: None,
+        module: "builtin".into(),
+        plugin_name: None,
+        access: Access::Open,
+        declares: Vec::new(),
+        stale: false,
+        shadows: Vec::new(),
+        hash: "noop".into(),
+        run: Arc::new(Nothing),
+    })
+}
+
+/// The product's own server over the product's own crib; only the tool is the bench's.
+pub fn serve_noop() -> ExitCode {
+    serve(async |listener| {
+        let Ok(home) = tempfile::tempdir() else {
+            return;
+        };
+        let Some(text) = home.path().to_str() else {
+            return;
+        };
+        let env = Env::of(&[("HOME", text)], home.path());
+        let (Ok(opened), Some(tool)) = (Opened::wire(env, Flags::default(), None), noop()) else {
+            return;
+        };
+        opened.crib.apply(vec![Update {
+            key: SourceKey("bench".into()),
+            rank: Rank::Builtin,
+            file: None,
+            tools: vec![Arc::new(tool)],
+            problems: Vec::new(),
+        }]);
+        let own = listener
+            .local_addr()
+            .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let served = Arc::new(Served::new(opened.crib.clone()));
+        let _ = http::serve(listener, http::router(served.clone(), own), served).await;
+    })
+}
