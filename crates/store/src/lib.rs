@@ -9,6 +9,7 @@ mod last_good;
 mod outputs;
 mod trust;
 
+pub use file::short_hash;
 pub use last_good::LastGoodFiles;
 pub use outputs::{OutputFiles, OutputLimits};
 pub use trust::{Stamp as TrustStamp, TrustBook, TrustError, Trusted};

@@ -140,6 +140,14 @@ impl Env {
         self.user_folder("XDG_CONFIG_HOME", ".config")
     }
 
+    /// Where sockets lie: the session's own folder, else the data folder.
+    pub fn runtime_folder(&self) -> Option<PathBuf> {
+        let session = self.get("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let session = session.filter(|path| path.is_absolute());
+        let folder = session.map(|folder| folder.join("toolcrib"));
+        folder.or_else(|| Some(self.data_folder()?.join("run")))
+    }
+
     pub fn data_folder(&self) -> Option<PathBuf> {
         self.user_folder("XDG_DATA_HOME", ".local/share")
     }

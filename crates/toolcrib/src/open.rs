@@ -145,6 +145,14 @@ impl Opened {
         .await
     }
 
+    /// The socket at which a crib that serves this project is found.
+    pub fn socket(&self) -> Option<PathBuf> {
+        let root = self.project.as_ref().map(|project| project.root.as_path());
+        let name = root.unwrap_or(Path::new("")).as_os_str().as_encoded_bytes();
+        let name = toolcrib_store::short_hash(name);
+        Some(self.env.runtime_folder()?.join(format!("{name}.sock")))
+    }
+
     /// Takes up the folders that the project's own config names, still without trust in them: what a person who says
     /// yes is about to say yes to.
     pub fn foresee_trust(&mut self) -> Result<(), Failure> {

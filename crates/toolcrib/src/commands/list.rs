@@ -21,7 +21,10 @@ pub struct List {
 
 impl List {
     pub async fn run(self, scene: &Scene) -> Done {
-        let reach = Reach::open(scene, &self.target).await?;
+        // Only a look of one's own knows the files without tools.
+        let mut target = self.target;
+        target.standalone |= self.all;
+        let reach = Reach::open(scene, &target).await?;
         let list = reach.tools().await?;
         let problems = reach.problems().await?;
         let exit = u8::from(problems.has_errors());

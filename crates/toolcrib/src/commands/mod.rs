@@ -13,10 +13,13 @@ use crate::printer::Printer;
 
 mod call;
 mod completions;
+mod connect;
 mod errors;
 mod init;
 mod list;
+mod mcp;
 mod reach;
+mod relay;
 mod reload;
 mod serve;
 mod show;
@@ -45,6 +48,7 @@ pub struct Cli {
 pub const GROUPS: &str = "\
 Start:
   init         Make this folder a project with one working tool
+  connect      Print what a coding agent needs to use the tools
   trust        Say yes to a project's tools, or take it back
 
 Use:
@@ -56,6 +60,7 @@ Use:
 
 Serve:
   serve        Serve the tools over HTTP, and follow every change
+  mcp          Speak MCP on stdin and stdout, for an agent that starts it
   completions  Print a completion script for your shell
 
 `toolcrib help COMMAND` says more.
@@ -83,11 +88,15 @@ pub struct Target {
     /// Talk to the crib that serves on this port
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
+    /// Load the tools here, even where a crib serves this project
+    #[arg(long)]
+    pub standalone: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Init(init::Init),
+    Connect(connect::Connect),
     Trust(trust::Trust),
     List(list::List),
     Show(show::Show),
@@ -95,6 +104,7 @@ pub enum Verb {
     Errors(errors::Errors),
     Reload(reload::Reload),
     Serve(serve::Serve),
+    Mcp(mcp::Mcp),
     Completions(completions::Completions),
 }
 
@@ -160,6 +170,7 @@ pub fn run() -> ExitCode {
 async fn dispatch(verb: Verb, scene: &Scene) -> Done {
     match verb {
         Verb::Init(command) => command.run(scene).await,
+        Verb::Connect(command) => command.run(scene),
         Verb::Trust(command) => command.run(scene).await,
         Verb::List(command) => command.run(scene).await,
         Verb::Show(command) => command.run(scene).await,
@@ -167,6 +178,7 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Errors(command) => command.run(scene).await,
         Verb::Reload(command) => command.run(scene).await,
         Verb::Serve(command) => command.run(scene).await,
+        Verb::Mcp(command) => command.run(scene).await,
         Verb::Completions(command) => command.run(scene),
     }
 }
@@ -177,9 +189,10 @@ pub fn command_line() -> clap::Command {
 }
 
 fn log_to_stderr(env: &Env, verb: &Verb) {
+    // The MCP library tells of every session; that is for those who ask.
     // Commands print the problems of tool files themselves, or were asked for something else.
     let default = if matches!(verb, Verb::Serve(_)) {
-        "info"
+        "info,rmcp=warn"
     } else {
         "warn,toolcrib_core::crib=error"
     };

@@ -12,7 +12,9 @@ use super::{Scene, Target};
 use crate::config::Flags;
 use crate::failure::Failure;
 use crate::open::Opened;
-use crate::wire::{ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView};
+use crate::wire::{
+    ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
+};
 
 pub enum Reach {
     Here(Box<Opened>, Sources),
@@ -22,6 +24,8 @@ pub enum Reach {
 /// A crib behind an address.
 pub struct There {
     base: String,
+    /// Which crib this is, in words.
+    line: String,
     client: reqwest::Client,
 }
 
@@ -36,6 +40,11 @@ impl Reach {
             Flags::default(),
             scene.globals.project.as_deref(),
         )?;
+        if !target.standalone
+            && let Some(there) = There::at_socket(&opened).await
+        {
+            return Ok(Reach::There(there));
+        }
         let sources = opened.load(Follow::Nothing).await;
         Ok(Reach::Here(Box::new(opened), sources))
     }
@@ -44,7 +53,7 @@ impl Reach {
     pub fn line(&self) -> String {
         match self {
             Reach::Here(opened, _) => opened.project_line(),
-            Reach::There(there) => format!("crib at {}", there.base),
+            Reach::There(there) => there.line.clone(),
         }
     }
 
@@ -144,19 +153,25 @@ impl There {
             host.to_owned()
         };
         let port = target.port.unwrap_or(crate::config::DEFAULT_PORT);
-        // The client asks for a TLS provider even where it only speaks plain HTTP.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .connect_timeout(Duration::from_secs(5))
-            .build()
-            .map_err(|error| {
-                Failure::new(ErrorCode::Internal, "no HTTP client could be made").cause(error)
-            })?;
+        let base = format!("http://{host}:{port}");
+        let client = client(reqwest::Client::builder())?;
         Ok(There {
-            base: format!("http://{host}:{port}"),
+            line: format!("crib at {base}"),
+            base,
             client,
         })
+    }
+
+    /// The crib that serves this project already, if it is of this very version.
+    async fn at_socket(opened: &Opened) -> Option<There> {
+        let path = opened.socket().filter(|path| path.exists())?;
+        let there = There {
+            base: "http://localhost".to_owned(),
+            line: format!("{}, served by a running crib", opened.project_line()),
+            client: client(reqwest::Client::builder().unix_socket(path)).ok()?,
+        };
+        let health: HealthView = there.get("/health").await.ok()?;
+        (health.version == crate::VERSION).then_some(there)
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
@@ -205,4 +220,16 @@ impl There {
         .cause(error)
         .hint("check the port")
     }
+}
+
+fn client(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Failure> {
+    // The client asks for a TLS provider even where it only speaks plain HTTP.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    builder
+        .no_proxy()
+        .connect_timeout(Duration::from_secs(5))
+        .build()
+        .map_err(|error| {
+            Failure::new(ErrorCode::Internal, "no HTTP client could be made").cause(error)
+        })
 }

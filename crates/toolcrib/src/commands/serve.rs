@@ -17,6 +17,7 @@ use crate::config::{Flags, file};
 use crate::failure::Failure;
 use crate::open::{Opened, Trust};
 use crate::printer::{BOLD, DIM, YELLOW};
+use crate::serve::socket::Socket;
 use crate::serve::{Readiness, Served, http};
 
 /// Descriptors that `serve` asks for, where the system lets it.
@@ -74,6 +75,7 @@ impl Serve {
             let loaded = opened.load(Follow::Changes).await;
             sources.get_or_init(|| loaded)
         };
+        let socket = open_socket(&opened).map(|socket| tokio::spawn(socket.serve(served.clone())));
         let reasons = Reasons::new(ready, &opened.trust);
         reasons.publish();
         banner(scene, &opened, own);
@@ -97,11 +99,32 @@ impl Serve {
             ));
         }
         tokio::select! {
-            _ = server => {}
+            _ = async {
+                let _ = server.await;
+                if let Some(socket) = socket {
+                    let _ = socket.await;
+                }
+            } => {}
             // Asked twice, it does not wait.
             () = asked_to_stop() => {}
         }
         Ok(0)
+    }
+}
+
+/// The project's socket, unless another crib already answers there.
+fn open_socket(opened: &Opened) -> Option<Socket> {
+    let path = opened.socket()?;
+    match Socket::claim(&path) {
+        Ok(Some(socket)) => Some(socket),
+        Ok(None) => {
+            tracing::warn!("another crib serves this project; agents and commands use that one");
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, path = %path.display(), "no socket; agents and commands run alone");
+            None
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::routing::any;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::guard::Guard;
-use super::{Served, rest};
+use super::{Served, mcp, rest};
 
 /// How long calls in flight may go on after a stop was asked for.
 pub const GRACE: Duration = Duration::from_secs(5);
@@ -33,7 +34,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Every route, behind the guard. `own` is the address that the listener is bound to.
 pub fn router(served: Arc<Served>, own: SocketAddr) -> Router {
-    rest::router(served).layer(Guard::new(own))
+    rest::router(served.clone())
+        .route("/mcp", any(mcp::door(served.clone())))
+        .layer(Guard::new(own))
 }
 
 /// Serves until `served.shutdown` fires, then waits up to [`GRACE`] for what is in flight.

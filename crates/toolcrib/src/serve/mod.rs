@@ -6,9 +6,13 @@
 //!
 //! [`Served`] is what all of them share. A crib alone makes one, so tests need no files and no settings.
 
+pub mod convert;
 pub mod guard;
 pub mod http;
+pub mod lean;
+pub mod mcp;
 pub mod rest;
+pub mod socket;
 #[cfg(test)]
 mod tests;
 

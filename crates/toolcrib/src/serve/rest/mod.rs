@@ -30,6 +30,8 @@ mod health;
 mod outputs;
 mod tools;
 
+pub use body::{MAX_BODY, read};
+
 #[derive(OpenApi)]
 #[openapi(
     info(

@@ -1,6 +1,6 @@
 //! Drives the real router over a real port: every route, every refusal, and how it stops.
 
-mod fixture;
+pub(in crate::serve) mod fixture;
 mod refusals;
 mod routes;
 mod streams;

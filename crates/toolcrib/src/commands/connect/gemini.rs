@@ -1,0 +1,16 @@
+//! Gemini CLI: `settings.json` of the project or the user.
+
+use serde_json::json;
+
+use super::{Client, ClientName, pretty};
+
+pub(super) const CLIENT: Client = Client {
+    name: ClientName::Gemini,
+    project_file: ".gemini/settings.json",
+    user_file: "~/.gemini/settings.json",
+    stdio: || {
+        pretty(&json!({"mcpServers": {"toolcrib": {"command": "toolcrib", "args": ["mcp"]}}}))
+    },
+    http: |url| pretty(&json!({"mcpServers": {"toolcrib": {"type": "http", "url": url}}})),
+    note: "`gemini mcp list` shows whether it connects",
+};

@@ -1,0 +1,151 @@
+//! The project's socket: where commands and agents of the same user find the crib that already serves it.
+//!
+//! It speaks HTTP like the port does, and one thing more: a request for [`PATH`] with our own upgrade turns the
+//! connection into MCP lines, which `toolcrib mcp` relays for its agent. So one set of workers serves all of them.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::{CONNECTION, UPGRADE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::ServiceExt;
+use tokio::net::{UnixListener, UnixStream};
+use tower::Service;
+
+use super::http::GRACE;
+use super::mcp::Mcp;
+use super::{Served, rest};
+
+/// Where a relay knocks.
+pub const PATH: &str = "/relay";
+
+/// What a relay asks to talk: MCP lines, between two programs of the very same version.
+pub fn protocol() -> String {
+    format!("toolcrib-mcp/{}", crate::VERSION)
+}
+
+/// The socket of one project, held by one crib at a time.
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Held as long as the socket is ours, so that a crib that died leaves no claim.
+    _claim: File,
+}
+
+impl Socket {
+    /// Claims the project's socket; gives nothing when another crib holds it.
+    pub fn claim(path: &Path) -> io::Result<Option<Socket>> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder)?;
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+        let claim = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path.with_extension("lock"))?;
+        if claim.try_lock().is_err() {
+            return Ok(None);
+        }
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Some(Socket {
+            listener,
+            path: path.to_path_buf(),
+            _claim: claim,
+        }))
+    }
+
+    /// Serves until `served.shutdown` fires; calls in flight get their grace.
+    pub async fn serve(self, served: Arc<Served>) {
+        let own = served.clone();
+        let relay = get(move |request: Request| relay(own.clone(), request));
+        let router = rest::router(served.clone()).route(PATH, relay);
+        loop {
+            tokio::select! {
+                () = served.shutdown.cancelled() => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) if is_same_user(&stream) => {
+                        tokio::spawn(connection(stream, router.clone()));
+                    }
+                    Ok(_) => tracing::warn!("another user's process knocked at the socket"),
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn is_same_user(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
+}
+
+async fn connection(stream: UnixStream, router: Router) {
+    let service = service_fn(move |request: hyper::Request<Incoming>| router.clone().call(request));
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new());
+    let served = builder.serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = served.with_upgrades().await {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Turns the connection into MCP lines, if both ends are of one version.
+async fn relay(served: Arc<Served>, mut request: Request) -> Response {
+    let wanted = request
+        .headers()
+        .get(UPGRADE)
+        .and_then(|value| value.to_str().ok());
+    if wanted != Some(protocol().as_str()) {
+        return (StatusCode::UPGRADE_REQUIRED, crate::VERSION).into_response();
+    }
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        let Ok(upgraded) = upgrade.await else { return };
+        let (read, write) = tokio::io::split(TokioIo::new(upgraded));
+        let Ok(running) = Mcp::new(served.clone()).serve((read, write)).await else {
+            return;
+        };
+        let stop = running.cancellation_token();
+        tokio::select! {
+            _ = running.waiting() => {}
+            () = async {
+                served.shutdown.cancelled().await;
+                // What runs may end; the relay then finds the next crib.
+                let _ = tokio::time::timeout(GRACE, served.calls_ended()).await;
+            } => stop.cancel(),
+        }
+    });
+    let switched =
+        HeaderValue::from_str(&protocol()).unwrap_or(HeaderValue::from_static("toolcrib-mcp"));
+    let headers = [
+        (CONNECTION, HeaderValue::from_static("upgrade")),
+        (UPGRADE, switched),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
