@@ -38,16 +38,25 @@ pub fn command(program: &std::path::Path) -> Command {
 
 fn start(role: &str, core: usize) -> Option<Running> {
     let mut command = command(&std::env::current_exe().ok()?);
-    let mut child = command.arg(role).stdout(Stdio::piped()).spawn().ok()?;
-    pin(child.id(), &[core]);
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut()?)
-        .read_line(&mut line)
-        .ok()?;
-    Some(Running {
-        child,
-        port: line.trim().parse().ok()?,
-    })
+    command.arg(role);
+    let running = Running::of(command)?;
+    pin(running.child.id(), &[core]);
+    Some(running)
+}
+
+impl Running {
+    /// Starts a server that prints its port first.
+    pub fn of(mut command: Command) -> Option<Running> {
+        let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut()?)
+            .read_line(&mut line)
+            .ok()?;
+        Some(Running {
+            child,
+            port: line.trim().parse().ok()?,
+        })
+    }
 }
 
 /// Binds every thread of a process to these cores.
@@ -78,8 +87,13 @@ pub struct Client {
 
 impl Client {
     pub fn post(port: u16, path: &str, body: &str) -> std::io::Result<Client> {
+        Client::post_with(port, path, "", body)
+    }
+
+    /// The same with further headers, each ended by a line break.
+    pub fn post_with(port: u16, path: &str, headers: &str, body: &str) -> std::io::Result<Client> {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n",
             body.len()
         );
         Client::new(port, format!("{head}{body}"))
@@ -106,6 +120,7 @@ impl Client {
     pub fn ask(&mut self) -> std::io::Result<&[u8]> {
         self.stream.get_mut().write_all(&self.request)?;
         let mut length = 0;
+        let mut chunked = false;
         let mut line = String::new();
         loop {
             line.clear();
@@ -114,6 +129,7 @@ impl Client {
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap_or(0);
             }
+            chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");
             if line.starts_with("http/1.1") && !line.contains(" 200 ") {
                 return Err(std::io::Error::other(line));
             }
@@ -121,13 +137,29 @@ impl Client {
                 break;
             }
         }
-        self.body.resize(length, 0);
-        self.stream.read_exact(&mut self.body)?;
-        Ok(&self.body)
+        self.body.clear();
+        if !chunked {
+            self.body.resize(length, 0);
+            self.stream.read_exact(&mut self.body)?;
+            return Ok(&self.body);
+        }
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            let size = usize::from_str_radix(line.trim(), 16).map_err(std::io::Error::other)?;
+            let start = self.body.len();
+            self.body.resize(start + size, 0);
+            self.stream.read_exact(&mut self.body[start..])?;
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            if size == 0 {
+                return Ok(&self.body);
+            }
+        }
     }
 }
 
-fn block(client: &mut Client, calls: usize) -> Vec<Duration> {
+pub fn block(client: &mut Client, calls: usize) -> Vec<Duration> {
     let mut samples = Vec::with_capacity(calls);
     for _ in 0..calls {
         let start = Instant::now();

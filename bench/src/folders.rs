@@ -151,6 +151,11 @@ fn measure() -> Option<()> {
 
     let crib = world.start()?;
     list(crib.port)?;
+    let lists = crate::mcp::list(crib.port)?;
+    println!("\n`tools/list` over MCP with {TOOLS} tools");
+    println!("  toolcrib             {}", lists.line());
+    let quick = lists.at(50) <= Duration::from_millis(1);
+    println!("  aim ≤ 1 ms at p50: {}", verdict(quick));
     let before = memory_kb(crib.child.id())?;
     let saves = save_to_event(&world, crib.port)?;
     println!("\nsave → `tools_changed` at a listener, {TOOLS} tools in the folder ({SAVES} saves)");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 mod calls;
 mod folders;
+mod mcp;
 mod peer;
 mod stats;
 
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
             calls::run();
+            mcp::run();
             folders::run();
             ExitCode::SUCCESS
         }

@@ -1,0 +1,184 @@
+//! A no-op tool over MCP, against a bare axum echo and the official SDKs' servers with the same tool.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::calls::{Client, Running, block, command};
+use crate::stats::{Samples, ratio, verdict};
+
+const CLIENTS: [usize; 4] = [1, 8, 32, 64];
+/// How long each server is kept busy at each number of clients.
+const BUSY: Duration = Duration::from_secs(3);
+
+/// A server to be measured, and how it is asked.
+struct Peer {
+    name: &'static str,
+    running: Running,
+    path: &'static str,
+    headers: String,
+    body: String,
+}
+
+impl Peer {
+    fn client(&self) -> Option<Client> {
+        Client::post_with(self.running.port, self.path, &self.headers, &self.body).ok()
+    }
+
+    /// Calls a second with so many connections at once.
+    fn throughput(&self, clients: usize) -> f64 {
+        let start = Instant::now();
+        let done: usize = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..clients)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let Some(mut client) = self.client() else {
+                            return 0;
+                        };
+                        let mut done = 0;
+                        while start.elapsed() < BUSY && client.ask().is_ok() {
+                            done += 1;
+                        }
+                        done
+                    })
+                })
+                .collect();
+            all.into_iter().map(|one| one.join().unwrap_or(0)).sum()
+        });
+        done as f64 / start.elapsed().as_secs_f64()
+    }
+}
+
+fn stateless(method: &str, more: &str) -> (String, String) {
+    let name = if method == "tools/call" {
+        "mcp-name: noop\r\n"
+    } else {
+        ""
+    };
+    let headers = format!(
+        "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}"
+    );
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let body =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{more}{meta}}}}}"#);
+    (headers, body)
+}
+
+/// What the SDKs' servers take without a session.
+fn legacy() -> (String, String) {
+    let headers =
+        "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-06-18\r\n";
+    let body =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noop","arguments":{}}}"#;
+    (headers.to_owned(), body.to_owned())
+}
+
+fn own(role: &str) -> Option<Running> {
+    let mut command = command(&std::env::current_exe().ok()?);
+    command.arg(role);
+    Running::of(command)
+}
+
+/// The SDKs lie where the tests put them.
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/test-tools")
+}
+
+fn typescript() -> Option<Running> {
+    let npm = tools().join("npm");
+    // A module finds its packages by where it lies.
+    let program = npm.join("bench-peer.mjs");
+    std::fs::write(&program, include_str!("../peers/server.mjs")).ok()?;
+    let mut command = command(&npm.join("node_modules/.bin/node"));
+    command.arg(program);
+    Running::of(command)
+}
+
+fn python() -> Option<Running> {
+    let mut command = command(&tools().join("python/bin/python"));
+    command
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/server.py"))
+        .stderr(std::process::Stdio::null());
+    Running::of(command)
+}
+
+pub fn run() {
+    let (headers, body) = stateless("tools/call", r#""name":"noop","arguments":{},"#);
+    let (old_headers, old_body) = legacy();
+    let mut peers = Vec::new();
+    let mut add = |name, running: Option<Running>, path, headers: &str, body: &str| match running {
+        Some(running) => peers.push(Peer {
+            name,
+            running,
+            path,
+            headers: headers.to_owned(),
+            body: body.to_owned(),
+        }),
+        None => println!("\n{name} could not be started; `make test` installs it"),
+    };
+    add("bare axum echo", own("__echo"), "/echo", "", &body);
+    add(
+        "toolcrib, stateless",
+        own("__noop"),
+        "/mcp",
+        &headers,
+        &body,
+    );
+    add(
+        "TypeScript SDK",
+        typescript(),
+        "/mcp",
+        &old_headers,
+        &old_body,
+    );
+    add("Python SDK", python(), "/mcp", &old_headers, &old_body);
+
+    println!("\nno-op call over MCP and HTTP, every server free to use both cores");
+    let mut medians = Vec::new();
+    for peer in &peers {
+        let mut samples = Samples::default();
+        if let Some(mut client) = peer.client() {
+            block(&mut client, 100);
+            samples.extend(block(&mut client, 1_000));
+        }
+        let rates: Vec<f64> = CLIENTS
+            .iter()
+            .map(|clients| peer.throughput(*clients))
+            .collect();
+        let shown: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+        println!(
+            "  {:<20} {}  calls/s at {CLIENTS:?}: {}",
+            peer.name,
+            samples.line(),
+            shown.join(", ")
+        );
+        medians.push((peer.name, samples.at(50), rates[2]));
+    }
+    let of = |name: &str| medians.iter().find(|(other, ..)| *other == name);
+    if let (Some(echo), Some(ours)) = (of("bare axum echo"), of("toolcrib, stateless")) {
+        let times = ratio(ours.1, echo.1);
+        println!(
+            "  against the echo     {times:.2} at p50 (aim ≤ 2.5): {}",
+            verdict(times <= 2.5)
+        );
+        for (peer, aim) in [("TypeScript SDK", 10.0), ("Python SDK", 50.0)] {
+            if let Some(peer) = of(peer) {
+                let times = ours.2 / peer.2.max(0.1);
+                println!(
+                    "  against {:<12} {times:.1} times its calls/s at 32 (aim ≥ {aim}): {}",
+                    peer.0,
+                    verdict(times >= aim)
+                );
+            }
+        }
+    }
+}
+
+/// `tools/list` of a crib with many tools, by the short way.
+pub fn list(port: u16) -> Option<Samples> {
+    let (headers, body) = stateless("tools/list", "");
+    let mut client = Client::post_with(port, "/mcp", &headers, &body).ok()?;
+    client.ask().ok()?;
+    let mut samples = Samples::default();
+    samples.extend(block(&mut client, 300));
+    Some(samples)
+}
