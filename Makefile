@@ -12,10 +12,12 @@ run: ## Build Toolcrib and serve the demo project; prints the URLs
 
 test: ## Install what the tests need, then run all of them
 	@scripts/setup-tests
+	@scripts/setup-conformance
 	cargo test --workspace
 
 soak: ## Run all tests, the long ones at full length
 	@scripts/setup-tests
+	@scripts/setup-conformance
 	TOOLCRIB_SOAK=1 cargo test --workspace
 
 check: ## Formatting, lints, and whether docs/reference is what the code says

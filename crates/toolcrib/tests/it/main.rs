@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod cli;
+mod conformance;
 mod examples;
 mod injection;
 mod last_good;

@@ -1,0 +1,203 @@
+//! The server that MCP's conformance suite is run against: the product's own, with the tools that the suite calls.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the port is told to whoever started this"
+)]
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use toolcrib::config::Flags;
+use toolcrib::env::Env;
+use toolcrib::open::Opened;
+use toolcrib::serve::{Served, http};
+use toolcrib_core::{
+    Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Outcome, Progress, Rank, Run,
+    Schema, SourceKey, SourceKind, Spec, Tool, ToolName, Update,
+};
+
+/// One red pixel as a PNG.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+/// A WAV file of one silent sample.
+const SILENCE: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
+
+/// Answers every call alike.
+struct Always(Outcome);
+
+impl Run for Always {
+    fn run<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, CallResult> {
+        Box::pin(std::future::ready(Ok(self.0.clone())))
+    }
+}
+
+/// Says how far it is, three times.
+struct Steps;
+
+impl Run for Steps {
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult> {
+        Box::pin(async move {
+            for done in [0.0, 50.0, 100.0] {
+                call.context.progress(Progress {
+                    progress: Some(done),
+                    total: Some(100.0),
+                    ..Progress::default()
+                });
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Ok(Outcome::text("done"))
+        })
+    }
+}
+
+fn attachment(kind: AttachmentKind, mime_type: &str) -> Attachment {
+    Attachment {
+        kind,
+        mime_type: mime_type.into(),
+        text: None,
+        data: None,
+        name: None,
+    }
+}
+
+fn image() -> Attachment {
+    Attachment {
+        data: Some(PIXEL.into()),
+        ..attachment(AttachmentKind::Image, "image/png")
+    }
+}
+
+fn audio() -> Attachment {
+    Attachment {
+        data: Some(SILENCE.into()),
+        ..attachment(AttachmentKind::File, "audio/wav")
+    }
+}
+
+fn resource() -> Attachment {
+    Attachment {
+        text: Some("What the file says.".into()),
+        name: Some("note.txt".into()),
+        ..attachment(AttachmentKind::File, "text/plain")
+    }
+}
+
+fn with(output: &str, attachments: Vec<Attachment>) -> Arc<dyn Run> {
+    let mut outcome = Outcome::text(output);
+    outcome.attachments = attachments;
+    Arc::new(Always(outcome))
+}
+
+fn failing() -> Arc<dyn Run> {
+    let mut outcome = Outcome::text("This tool fails, always.");
+    outcome.is_error = true;
+    Arc::new(Always(outcome))
+}
+
+/// A schema with all the words of JSON Schema 2020-12 that the suite looks for.
+fn wordy_schema() -> Value {
+    let text = || json!({"type": "string"});
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": {"street": text(), "city": text()},
+            },
+        },
+        "properties": {
+            "name": text(),
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": text(),
+            "email": text(),
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
+    })
+}
+
+fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
+    let schema = Schema::parse(schema).ok()?;
+    Some(Arc::new(Tool {
+        spec: Spec::new(ToolName::new(name).ok()?, "For the suite", schema),
+        source: SourceKind::Builtin,
+        scope: None,
+        file: None,
+        module: "builtin".into(),
+        plugin_name: None,
+        access: Access::Open,
+        declares: Vec::new(),
+        stale: false,
+        shadows: Vec::new(),
+        hash: name.into(),
+        run,
+    }))
+}
+
+fn tools() -> Option<Vec<Arc<Tool>>> {
+    let plain: [(&str, Arc<dyn Run>); 7] = [
+        (
+            "test_simple_text",
+            with("This is a simple text response for testing.", Vec::new()),
+        ),
+        ("test_image_content", with("", vec![image()])),
+        ("test_audio_content", with("", vec![audio()])),
+        ("test_embedded_resource", with("", vec![resource()])),
+        (
+            "test_multiple_content_types",
+            with("Three kinds", vec![image(), resource()]),
+        ),
+        ("test_error_handling", failing()),
+        ("test_tool_with_progress", Arc::new(Steps)),
+    ];
+    let nothing = || json!({"type": "object", "properties": {}});
+    plain
+        .into_iter()
+        .map(|(name, run)| tool(name, nothing(), run))
+        .chain([tool(
+            "json_schema_2020_12_tool",
+            wordy_schema(),
+            with("ok", Vec::new()),
+        )])
+        .collect()
+}
+
+/// Prints the port and serves until killed.
+async fn serve() -> Option<()> {
+    let home = tempfile::tempdir().ok()?;
+    let env = Env::of(&[("HOME", home.path().to_str()?)], home.path());
+    let opened = Opened::wire(env, Flags::default(), None).ok()?;
+    opened.crib.apply(vec![Update {
+        key: SourceKey("conformance".into()),
+        rank: Rank::Builtin,
+        file: None,
+        tools: tools()?,
+        problems: Vec::new(),
+    }]);
+    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .await
+        .ok()?;
+    let own = listener.local_addr().ok()?;
+    println!("{}", own.port());
+    let served = Arc::new(Served::new(opened.crib.clone()));
+    let _ = http::serve(listener, http::router(served.clone(), own), served).await;
+    Some(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match serve().await {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    }
+}
