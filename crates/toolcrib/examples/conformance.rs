@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -17,8 +18,8 @@ use toolcrib::env::Env;
 use toolcrib::open::Opened;
 use toolcrib::serve::{Served, http};
 use toolcrib_core::{
-    Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Outcome, Progress, Rank, Run,
-    Schema, SourceKey, SourceKind, Spec, Tool, ToolName, Update,
+    Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Crib, Outcome, Progress, Rank,
+    Run, Schema, SourceKey, SourceKind, Spec, Tool, ToolName, Update,
 };
 
 /// One red pixel as a PNG.
@@ -51,6 +52,19 @@ impl Run for Steps {
             }
             Ok(Outcome::text("done"))
         })
+    }
+}
+
+/// Adds a tool to the crib, another one with each call.
+struct Grows(Arc<Crib>, AtomicUsize);
+
+impl Run for Grows {
+    fn run<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, CallResult> {
+        let name = format!("added-{}", self.1.fetch_add(1, Ordering::Relaxed));
+        let added = tool(&name, nothing(), with("ok", Vec::new()));
+        self.0
+            .apply(vec![update("grown", added.into_iter().collect())]);
+        Box::pin(std::future::ready(Ok(Outcome::text(name))))
     }
 }
 
@@ -144,8 +158,17 @@ fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
     }))
 }
 
-fn tools() -> Option<Vec<Arc<Tool>>> {
-    let plain: [(&str, Arc<dyn Run>); 7] = [
+fn nothing() -> Value {
+    json!({"type": "object", "properties": {}})
+}
+
+/// A schema with a parameter that is told in a header too.
+fn header_schema() -> Value {
+    json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}})
+}
+
+fn tools(crib: &Arc<Crib>) -> Option<Vec<Arc<Tool>>> {
+    let plain: [(&str, Arc<dyn Run>); 11] = [
         (
             "test_simple_text",
             with("This is a simple text response for testing.", Vec::new()),
@@ -159,17 +182,36 @@ fn tools() -> Option<Vec<Arc<Tool>>> {
         ),
         ("test_error_handling", failing()),
         ("test_tool_with_progress", Arc::new(Steps)),
+        ("test_reconnection", Arc::new(Steps)),
+        ("test_streaming_elicitation", Arc::new(Steps)),
+        ("test_logging_tool", Arc::new(Steps)),
+        (
+            "test_trigger_tool_change",
+            Arc::new(Grows(crib.clone(), AtomicUsize::new(0))),
+        ),
     ];
-    let nothing = || json!({"type": "object", "properties": {}});
     plain
         .into_iter()
         .map(|(name, run)| tool(name, nothing(), run))
-        .chain([tool(
-            "json_schema_2020_12_tool",
-            wordy_schema(),
-            with("ok", Vec::new()),
-        )])
+        .chain([
+            tool(
+                "json_schema_2020_12_tool",
+                wordy_schema(),
+                with("ok", Vec::new()),
+            ),
+            tool("test_header", header_schema(), with("ok", Vec::new())),
+        ])
         .collect()
+}
+
+fn update(key: &str, tools: Vec<Arc<Tool>>) -> Update {
+    Update {
+        key: SourceKey(key.into()),
+        rank: Rank::Builtin,
+        file: None,
+        tools,
+        problems: Vec::new(),
+    }
 }
 
 /// Prints the port and serves until killed.
@@ -177,13 +219,9 @@ async fn serve() -> Option<()> {
     let home = tempfile::tempdir().ok()?;
     let env = Env::of(&[("HOME", home.path().to_str()?)], home.path());
     let opened = Opened::wire(env, Flags::default(), None).ok()?;
-    opened.crib.apply(vec![Update {
-        key: SourceKey("conformance".into()),
-        rank: Rank::Builtin,
-        file: None,
-        tools: tools()?,
-        problems: Vec::new(),
-    }]);
+    opened
+        .crib
+        .apply(vec![update("conformance", tools(&opened.crib)?)]);
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
         .await
         .ok()?;

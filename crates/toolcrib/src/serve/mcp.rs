@@ -14,7 +14,7 @@ use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
-    ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams,
+    ListPromptsResult, ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     RequestMetaObject, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
@@ -263,6 +263,15 @@ impl ServerHandler for Mcp {
         Ok(CallToolResponse::Complete(result))
     }
 
+    /// The library would answer with an empty list, but what is not declared is not there.
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(protocol_error(-32601, "there are no prompts".to_owned()))
+    }
+
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
@@ -288,10 +297,8 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let unknown = || {
-            let message = format!(
-                "there is no resource `{}`",
-                request.uri.chars().take(200).collect::<String>()
-            );
+            let uri: String = request.uri.chars().take(200).collect();
+            let message = format!("there is no resource `{uri}`");
             ErrorData::new(
                 rmcp::model::ErrorCode(-32602),
                 message,
