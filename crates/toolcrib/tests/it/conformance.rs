@@ -25,7 +25,6 @@ const RUN: &[&str] = &[
     "server-initialize",
     "server-session-lifecycle",
     "server-sse-multiple-streams",
-    "server-sse-polling",
     "server-stateless",
     "tools-call-audio",
     "tools-call-embedded-resource",
@@ -57,6 +56,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("resources-templates-read", RESOURCES),
     ("resources-unsubscribe", RESOURCES),
     ("sep-2640-skills-", "skills are an extension, not offered"),
+    ("server-sse-polling", RETRIES),
     ("tasks-", "tasks are an extension, not offered"),
     ("tools-call-elicitation", ASKS),
     ("tools-call-sampling", ASKS),
@@ -66,6 +66,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
 const ASKS: &str = "no tool asks its client for anything: no elicitation, no sampling, no roots";
 const LOGS: &str = "nothing is logged to clients";
 const PROMPTS: &str = "a crib has tools, not prompts";
+const RETRIES: &str = "the empty first event it wants makes clients of 2025-06-18 drop the server";
 const RESOURCES: &str = "the only resources are kept outputs, none of them `test://`";
 
 /// Single checks of scenarios that are run: what is expected to be unmet, and nothing else may be.
