@@ -122,14 +122,58 @@ async fn idle_sessions_cost_little() {
     let crib = world.serve();
     crib.session("2025-11-25").await;
     let before = resident(crib.pid());
-    for _ in 0..200 {
+    for _ in 0..500 {
         crib.session("2025-11-25").await;
     }
     let grown = resident(crib.pid()).saturating_sub(before);
-    assert!(grown < 40_000, "{grown} kB more than {before} kB");
+    assert!(grown < 60_000, "{grown} kB more than {before} kB");
     let plain = stateless_call(1, "plain", json!({}));
     let said = crib.post_stateless(&plain).await.answer().await;
     assert_eq!(said["result"]["content"][0]["text"], "plain\n");
+}
+
+/// Who sends half a request and waits, or asks and never reads, takes neither memory nor anybody's turn.
+#[tokio::test]
+async fn silent_and_deaf_clients_hold_up_nobody() {
+    use std::io::Write;
+    use std::net::TcpStream;
+    use std::time::Duration;
+    let (world, _) = world();
+    let crib = world.serve();
+    crib.get("/tools").await;
+    let before = resident(crib.pid());
+    let connect = || TcpStream::connect(("127.0.0.1", crib.port())).unwrap();
+    let half_open: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = connect();
+            stream
+                .write_all(b"POST /mcp HTTP/1.1\r\nhost: localh")
+                .unwrap();
+            stream
+        })
+        .collect();
+    let asked = "GET /api/tools HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1_000);
+    let deaf: Vec<TcpStream> = (0..10)
+        .map(|_| {
+            let mut stream = connect();
+            stream
+                .set_write_timeout(Some(Duration::from_millis(200)))
+                .unwrap();
+            // The server stops reading once its own answers are not taken; then writing fails, as it should.
+            for _ in 0..200 {
+                if stream.write_all(asked.as_bytes()).is_err() {
+                    return stream;
+                }
+            }
+            panic!("the server read on although nobody took its answers");
+        })
+        .collect();
+    let plain = stateless_call(1, "plain", json!({}));
+    let said = crib.post_stateless(&plain).await.answer().await;
+    assert_eq!(said["result"]["content"][0]["text"], "plain\n");
+    let grown = resident(crib.pid()).saturating_sub(before);
+    assert!(grown < 40_000, "{grown} kB more than {before} kB");
+    drop((half_open, deaf));
 }
 
 #[tokio::test]
