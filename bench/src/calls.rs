@@ -83,6 +83,8 @@ pub struct Client {
     stream: BufReader<TcpStream>,
     request: Vec<u8>,
     body: Vec<u8>,
+    /// The session that the last answer named, if it named one.
+    pub session: Option<String>,
 }
 
 impl Client {
@@ -113,6 +115,7 @@ impl Client {
             stream: BufReader::with_capacity(64 * 1_024, stream),
             request: request.into(),
             body: Vec::new(),
+            session: None,
         })
     }
 
@@ -129,8 +132,11 @@ impl Client {
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap_or(0);
             }
+            if let Some(session) = line.strip_prefix("mcp-session-id:") {
+                self.session = Some(session.trim().to_owned());
+            }
             chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");
-            if line.starts_with("http/1.1") && !line.contains(" 200 ") {
+            if line.starts_with("http/1.1") && !line.contains(" 20") {
                 return Err(std::io::Error::other(line));
             }
             if line.is_empty() {

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
     let role = std::env::args().nth(1);
     match role.as_deref() {
         Some("__echo") => peer::serve_echo(),
+        Some("__stdio") => peer::serve_stdio(),
         Some("__noop") => peer::serve_noop(),
         _ => {
             println!(

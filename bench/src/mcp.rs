@@ -1,12 +1,15 @@
 //! A no-op tool over MCP, against a bare axum echo and the official SDKs' servers with the same tool.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::calls::{Client, Running, block, command};
 use crate::stats::{Samples, ratio, verdict};
 
 const CLIENTS: [usize; 4] = [1, 8, 32, 64];
+const SESSIONS: &str = "toolcrib, sessions";
 /// How long each server is kept busy at each number of clients.
 const BUSY: Duration = Duration::from_secs(3);
 
@@ -21,7 +24,13 @@ struct Peer {
 
 impl Peer {
     fn client(&self) -> Option<Client> {
-        Client::post_with(self.running.port, self.path, &self.headers, &self.body).ok()
+        let port = self.running.port;
+        // Ids are unique within a session, so every client of the old era has one of its own.
+        let headers = match self.name {
+            SESSIONS => session(port)?,
+            _ => self.headers.clone(),
+        };
+        Client::post_with(port, self.path, &headers, &self.body).ok()
     }
 
     /// Calls a second with so many connections at once.
@@ -70,6 +79,59 @@ fn legacy() -> (String, String) {
     let body =
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noop","arguments":{}}}"#;
     (headers.to_owned(), body.to_owned())
+}
+
+/// Says hello to a server of the old era; gives the headers of its session.
+fn session(port: u16) -> Option<String> {
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
+    let accept = "accept: application/json, text/event-stream\r\n";
+    let mut client = Client::post_with(port, "/mcp", accept, hello).ok()?;
+    client.ask().ok()?;
+    let session = client.session.take()?;
+    let headers =
+        format!("{accept}mcp-protocol-version: 2025-06-18\r\nmcp-session-id: {session}\r\n");
+    let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    Client::post_with(port, "/mcp", &headers, ready)
+        .ok()?
+        .ask()
+        .ok()?;
+    Some(headers)
+}
+
+/// A no-op call over stdin and stdout, one at a time.
+fn stdio() -> Option<Samples> {
+    let mut command = command(&std::env::current_exe().ok()?);
+    let mut child = command
+        .arg("__stdio")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let (mut input, output) = (child.stdin.take()?, child.stdout.take()?);
+    let mut output = BufReader::new(output);
+    let (_, body) = stateless("tools/call", r#""name":"noop","arguments":{},"#);
+    let (mut samples, mut line) = (Samples::default(), String::new());
+    let mut turn = |write: usize, read: usize| -> Option<()> {
+        for _ in 0..write {
+            writeln!(input, "{body}").ok()?;
+        }
+        for _ in 0..read {
+            line.clear();
+            output.read_line(&mut line).ok()?;
+        }
+        Some(())
+    };
+    for _ in 0..100 {
+        turn(1, 1)?;
+    }
+    for _ in 0..2_000 {
+        let start = Instant::now();
+        turn(1, 1)?;
+        samples.push(start.elapsed());
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Some(samples)
 }
 
 fn own(role: &str) -> Option<Running> {
@@ -123,6 +185,7 @@ pub fn run() {
         &headers,
         &body,
     );
+    add(SESSIONS, own("__noop"), "/mcp", "", &old_body);
     add(
         "TypeScript SDK",
         typescript(),
@@ -153,6 +216,9 @@ pub fn run() {
         );
         medians.push((peer.name, samples.at(50), rates[2]));
     }
+    if let Some(samples) = stdio() {
+        println!("  {:<20} {}", "toolcrib, stdio", samples.line());
+    }
     let of = |name: &str| medians.iter().find(|(other, ..)| *other == name);
     if let (Some(echo), Some(ours)) = (of("bare axum echo"), of("toolcrib, stateless")) {
         let times = ratio(ours.1, echo.1);
@@ -171,6 +237,18 @@ pub fn run() {
             }
         }
     }
+}
+
+/// The request that asks for news of the tool list.
+pub fn listening(port: u16) -> String {
+    let (headers, body) = stateless(
+        "subscriptions/listen",
+        r#""notifications":{"toolsListChanged":true},"#,
+    );
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// `tools/list` of a crib with many tools, by the short way.

@@ -1,6 +1,7 @@
 //! The servers that are measured: a bare axum echo, and a crib with one tool that does nothing.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use tokio::net::TcpListener;
 use toolcrib::config::Flags;
 use toolcrib::env::Env;
 use toolcrib::open::Opened;
-use toolcrib::serve::{Served, http};
+use toolcrib::serve::{Served, http, mcp};
 use toolcrib_core::{
     Access, BoxFuture, Call, CallResult, Outcome, Rank, Run, Schema, SourceKey, SourceKind, Spec,
     Tool, ToolName, Update,
@@ -73,30 +74,57 @@ fn noop() -> Option<Tool> {
     })
 }
 
-/// The product's own server over the product's own crib; only the tool is the bench's.
+/// The same tool over stdin and stdout.
+pub fn serve_stdio() -> ExitCode {
+    let Ok(runtime) = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    else {
+        return ExitCode::FAILURE;
+    };
+    runtime.block_on(async {
+        let Ok(home) = tempfile::tempdir() else {
+            return;
+        };
+        if let Some(served) = noop_crib(home.path()) {
+            let _ = mcp::lines(
+                mcp::Mcp::new(served),
+                tokio::io::stdin(),
+                tokio::io::stdout(),
+            )
+            .await;
+        }
+    });
+    runtime.shutdown_background();
+    ExitCode::SUCCESS
+}
+
+/// The product's own crib; only the tool is the bench's.
+fn noop_crib(home: &Path) -> Option<Arc<Served>> {
+    let env = Env::of(&[("HOME", home.to_str()?)], home);
+    let opened = Opened::wire(env, Flags::default(), None).ok()?;
+    opened.crib.apply(vec![Update {
+        key: SourceKey("bench".into()),
+        rank: Rank::Builtin,
+        file: None,
+        tools: vec![Arc::new(noop()?)],
+        problems: Vec::new(),
+    }]);
+    Some(Arc::new(Served::new(opened.crib.clone())))
+}
+
+/// The product's own server over that crib.
 pub fn serve_noop() -> ExitCode {
     serve(async |listener| {
         let Ok(home) = tempfile::tempdir() else {
             return;
         };
-        let Some(text) = home.path().to_str() else {
+        let Some(served) = noop_crib(home.path()) else {
             return;
         };
-        let env = Env::of(&[("HOME", text)], home.path());
-        let (Ok(opened), Some(tool)) = (Opened::wire(env, Flags::default(), None), noop()) else {
-            return;
-        };
-        opened.crib.apply(vec![Update {
-            key: SourceKey("bench".into()),
-            rank: Rank::Builtin,
-            file: None,
-            tools: vec![Arc::new(tool)],
-            problems: Vec::new(),
-        }]);
         let own = listener
             .local_addr()
             .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let served = Arc::new(Served::new(opened.crib.clone()));
         let _ = http::serve(listener, http::router(served.clone(), own), served).await;
     })
 }
