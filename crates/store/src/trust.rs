@@ -150,7 +150,7 @@ mod tests {
     fn yes_is_remembered_and_taken_back() {
         let dir = tempfile::tempdir().unwrap();
         let book = TrustBook::in_folder(dir.path());
-        let project = Path::new("/work/a");
+        let project = Path::new("/projects/a");
         assert!(!book.is_trusted(project).unwrap());
         assert!(book.trust(project, 1).unwrap());
         assert!(!book.trust(project, 2).unwrap());
@@ -159,7 +159,7 @@ mod tests {
                 .is_trusted(project)
                 .unwrap()
         );
-        assert!(!book.is_trusted(Path::new("/work/a/b")).unwrap());
+        assert!(!book.is_trusted(Path::new("/projects/a/b")).unwrap());
         assert!(book.revoke(project).unwrap());
         assert!(!book.revoke(project).unwrap());
         assert!(book.list().unwrap().is_empty());

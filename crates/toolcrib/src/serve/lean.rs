@@ -115,7 +115,7 @@ impl Lean {
         let catalog = served.crib.tools();
         let tool = catalog.get(name.as_deref()?)?;
         let schema = tool.spec.input_schema.value();
-        if schema.to_string().contains("x-mcp-header") {
+        if mentions(schema, "x-mcp-header") {
             return None;
         }
         let context = convert::context(|key| meta.get(key), served.project.clone());
@@ -163,6 +163,17 @@ fn fits(message: &Message) -> bool {
             && info.get("version").is_some_and(Value::is_string)
     });
     simple_id && version == Some(STATELESS) && whole && named && !meta.contains_key("progressToken")
+}
+
+/// Does a schema use this keyword anywhere? Looked for on every call, so nothing is written out for it.
+fn mentions(schema: &Value, keyword: &str) -> bool {
+    match schema {
+        Value::Object(map) => {
+            map.contains_key(keyword) || map.values().any(|inner| mentions(inner, keyword))
+        }
+        Value::Array(items) => items.iter().any(|inner| mentions(inner, keyword)),
+        _ => false,
+    }
 }
 
 /// Every result of this revision says what it is.
