@@ -2,34 +2,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
-use tokio::process::{ChildStderr, ChildStdout};
 
-use crate::Environment;
+use crate::child::{Stdin, read_report};
 use crate::launcher::{self, Report};
-
-/// The program that is executed as the launcher: this binary itself.
-#[derive(Debug, Clone)]
-pub struct Launcher(PathBuf);
-
-impl Launcher {
-    /// The running binary, which must call [`launcher::run_if_asked`] first thing in `main`. The link names the
-    /// very file that runs, even after an upgrade replaced it on disk.
-    pub fn current() -> Launcher {
-        Launcher(PathBuf::from("/proc/self/exe"))
-    }
-
-    /// Another program that calls [`launcher::run_if_asked`]; for tests, whose own binary does not.
-    pub fn at(program: impl Into<PathBuf>) -> Launcher {
-        Launcher(program.into())
-    }
-}
+use crate::program::{check_interpreter, resolve};
+use crate::{Child, Environment, Launcher};
 
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -38,39 +20,36 @@ pub enum StartError {
     NotFound(String),
     #[error("`{0}` is not an executable file")]
     NotExecutable(String),
+    #[error(
+        "the interpreter `{interpreter}` that `{program}` names in its first line was not found"
+    )]
+    Interpreter {
+        program: String,
+        interpreter: String,
+    },
     #[error("the working directory `{0}` can't be entered")]
     Directory(String),
     #[error("an argument holds a null byte")]
     NullByte,
+    #[error(
+        "`{0}` can't be executed: its arguments and environment are larger than the system allows"
+    )]
+    TooLarge(String),
     #[error("`{program}` could not be executed: {error}")]
     Exec { program: String, error: io::Error },
     #[error("no process could be started: {0}")]
     Spawn(#[from] io::Error),
 }
 
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    Code(i32),
-    Signal(i32),
-    /// The launcher itself was killed; the tool died with it and its group is killed, but a descendant that left the
-    /// group may live on.
-    Lost,
-}
-
-impl Exit {
-    pub fn success(self) -> bool {
-        self == Exit::Code(0)
-    }
-}
-
-/// A process to be started: program, arguments, directory, variables. Its stdin is empty.
+/// A process to be started: program, arguments, directory, variables. Its stdin is empty unless it is
+/// [piped](Command::piped_stdin).
 #[derive(Debug, Clone)]
 pub struct Command {
     program: OsString,
     args: Vec<OsString>,
     dir: PathBuf,
     vars: Vec<(OsString, OsString)>,
+    piped_stdin: bool,
 }
 
 impl Command {
@@ -80,6 +59,7 @@ impl Command {
             args: Vec::new(),
             dir: dir.into(),
             vars: Vec::new(),
+            piped_stdin: false,
         }
     }
 
@@ -102,6 +82,13 @@ impl Command {
         self
     }
 
+    /// Gives the process a stdin of its own, to be written by the crib; otherwise it is empty.
+    #[must_use]
+    pub fn piped_stdin(mut self) -> Command {
+        self.piped_stdin = true;
+        self
+    }
+
     /// Starts the process. It lives no longer than the returned [`Child`].
     pub async fn spawn(
         self,
@@ -112,144 +99,109 @@ impl Command {
             return Err(StartError::Directory(self.dir.display().to_string()));
         }
         let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
+        check_interpreter(&program, &self.dir, self.path(environment))?;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
+        let stdin = self.order(&ours, launcher)?;
+        let process = self.start(launcher, environment, &program, theirs.into())?;
+        let mut control = UnixStream::from_std(ours)?;
+        let report = read_report(&mut control).await?;
+        let group = match report {
+            Some(Report::InNamespaces) => None,
+            Some(Report::InGroup(tool)) => Some(tool),
+            Some(Report::ExecFailed(errno)) => return Err(exec_error(&program, errno)),
+            Some(Report::Failed(errno)) => return Err(StartError::Spawn(setup_error(errno))),
+            other => {
+                let said = format!("the launcher said {other:?}");
+                return Err(StartError::Spawn(io::Error::other(said)));
+            }
+        };
+        if let Some(rung) = report.and_then(Report::rung) {
+            launcher.remember(rung);
+        }
+        Ok(Child::new(process, control, group, stdin))
+    }
+
+    /// The PATH that the process will see.
+    fn path<'a>(&'a self, environment: &'a Environment) -> Option<&'a OsStr> {
+        let set = self.vars.iter().rev().find(|(name, _)| name == "PATH");
+        set.map(|(_, path)| path.as_os_str())
+            .or_else(|| environment.get("PATH"))
+    }
+
+    /// Tells the launcher, which is yet to be started, what to do, and hands it the tool's stdin.
+    fn order(
+        &self,
+        control: &std::os::unix::net::UnixStream,
+        launcher: &Launcher,
+    ) -> io::Result<Option<Stdin>> {
+        let order = launcher.order();
+        if !self.piped_stdin {
+            launcher::send_order(control.as_fd(), order, None)?;
+            return Ok(None);
+        }
+        let (reader, writer) = io::pipe()?;
+        launcher::send_order(control.as_fd(), order, Some(reader.as_fd()))?;
+        Stdin::from_owned_fd(writer.into()).map(Some)
+    }
+
+    /// Executes the launcher with the tool's directory, variables and streams.
+    fn start(
+        &self,
+        launcher: &Launcher,
+        environment: &Environment,
+        program: &Path,
+        control: OwnedFd,
+    ) -> Result<tokio::process::Child, StartError> {
         #[expect(
             clippy::disallowed_methods,
             reason = "the one place that starts processes"
         )]
-        let mut command = tokio::process::Command::new(&launcher.0);
+        let mut command = tokio::process::Command::new(launcher.program());
         command
             .arg0("toolcrib")
             .arg(launcher::ARGUMENT)
-            .arg(&program)
+            .arg(program)
             .arg(&self.program)
             .args(&self.args)
             .current_dir(&self.dir)
             .env_clear()
             .envs(environment.iter())
-            .envs(self.vars)
+            .envs(self.vars.iter().map(|(name, value)| (name, value)))
             .process_group(0)
-            .stdin(OwnedFd::from(theirs))
+            .stdin(control)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut process = command.spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => StartError::NullByte,
+        command.spawn().map_err(|error| match error.raw_os_error() {
+            Some(libc::E2BIG) => StartError::TooLarge(program.display().to_string()),
+            None if error.kind() == io::ErrorKind::InvalidInput => StartError::NullByte,
             _ => StartError::Spawn(error),
-        })?;
-        drop(command);
-        let (Some(stdout), Some(stderr)) = (process.stdout.take(), process.stderr.take()) else {
-            return Err(StartError::Spawn(io::Error::other("no pipes")));
-        };
-        let mut control = UnixStream::from_std(ours)?;
-        match read_report(&mut control).await? {
-            Some(Report::Started(tool)) => Ok(Child {
-                tool,
-                stdout: Some(stdout),
-                stderr: Some(stderr),
-                process,
-                control,
-            }),
-            Some(Report::ExecFailed(errno)) => {
-                let error = io::Error::from_raw_os_error(errno);
-                Err(StartError::Exec {
-                    program: program.display().to_string(),
-                    error,
-                })
-            }
-            other => Err(StartError::Spawn(io::Error::other(format!(
-                "the launcher said {other:?}"
-            )))),
-        }
+        })
     }
 }
 
-/// Finds the file to execute: a name with a slash starts at `dir`, one without is looked up on `path`.
-fn resolve(program: &OsStr, dir: &Path, path: Option<&OsStr>) -> Result<PathBuf, StartError> {
-    let shown = || program.to_string_lossy().into_owned();
-    let executable = |file: &Path| {
-        file.metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    if program.as_encoded_bytes().contains(&b'/') {
-        let file = dir.join(program);
-        return match (executable(&file), file.exists()) {
-            (true, _) => Ok(file),
-            (false, true) => Err(StartError::NotExecutable(shown())),
-            (false, false) => Err(StartError::NotFound(shown())),
-        };
-    }
-    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(program))
-        .find(|file| executable(file))
-        .ok_or_else(|| StartError::NotFound(shown()))
-}
-
-async fn read_report(control: &mut UnixStream) -> io::Result<Option<Report>> {
-    let mut message = [0; Report::SIZE];
-    match control.read_exact(&mut message).await {
-        Ok(_) => Ok(Report::decode(message)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
+fn exec_error(program: &Path, errno: i32) -> StartError {
+    let program = program.display().to_string();
+    match errno {
+        libc::E2BIG => StartError::TooLarge(program),
+        _ => StartError::Exec {
+            program,
+            error: io::Error::from_raw_os_error(errno),
+        },
     }
 }
 
-/// A running process. Dropping it kills the whole tree.
-#[derive(Debug)]
-pub struct Child {
-    pub stdout: Option<ChildStdout>,
-    pub stderr: Option<ChildStderr>,
-    process: tokio::process::Child,
-    control: UnixStream,
-    /// The tool's pid and group.
-    tool: i32,
-}
-
-impl Child {
-    /// Waits for the end: the tool has exited and its whole tree is gone.
-    pub async fn wait(&mut self) -> io::Result<Exit> {
-        let exit = match read_report(&mut self.control).await? {
-            Some(Report::Code(code)) => Exit::Code(code),
-            Some(Report::Signal(signal)) => Exit::Signal(signal),
-            _ => {
-                launcher::kill_group(self.tool);
-                Exit::Lost
-            }
-        };
-        self.process.wait().await?;
-        Ok(exit)
+/// What the launcher could not do for itself, in words. Namespaces that worked before and fail now are an error, never
+/// a silent step down: who was promised more must not get less.
+fn setup_error(errno: i32) -> io::Error {
+    let error = io::Error::from_raw_os_error(errno);
+    if launcher::lacks_resources(&error) {
+        return error;
     }
-
-    /// The launcher's process id, for tests that count descendants.
-    pub fn launcher_id(&self) -> Option<u32> {
-        self.process.id()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_are_found_on_path_or_beside() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("prog");
-        std::fs::write(&file, "#!/bin/sh\n").unwrap();
-        let path = dir.path().as_os_str();
-        let find = |name: &str| resolve(OsStr::new(name), dir.path(), Some(path));
-        assert!(matches!(find("prog"), Err(StartError::NotFound(_))));
-        assert!(matches!(find("./prog"), Err(StartError::NotExecutable(_))));
-        assert!(matches!(find("./none"), Err(StartError::NotFound(_))));
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(find("prog").unwrap(), file);
-        assert_eq!(find("./prog").unwrap(), dir.path().join("./prog"));
-    }
-
-    #[test]
-    fn a_relative_path_entry_is_never_searched() {
-        let dir = tempfile::tempdir().unwrap();
-        assert!(resolve(OsStr::new("prog"), dir.path(), Some(OsStr::new(".:"))).is_err());
+    match errno {
+        libc::ENOSPC | libc::EUSERS => io::Error::other(
+            "the system allows no more namespaces now (user.max_pid_namespaces, user.max_user_namespaces)",
+        ),
+        _ => io::Error::other(format!("namespaces for it can't be made any more: {error}")),
     }
 }

@@ -13,9 +13,14 @@
 //!
 //! Not promised yet: confinement of reads, writes, network and resources. A trusted tool may do what the user may.
 
+mod child;
 mod command;
 mod environment;
 pub mod launcher;
+mod program;
+mod rung;
 
-pub use command::{Child, Command, Exit, Launcher, StartError};
+pub use child::{Child, Exit, Stdin};
+pub use command::{Command, StartError};
 pub use environment::Environment;
+pub use rung::{Launcher, Rung};

@@ -1,0 +1,103 @@
+//! From fork to exec: how a process becomes the tool.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::mem;
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+
+use super::{check, errno, filter};
+
+/// The file to execute and its arguments, as exec takes them.
+pub(super) struct Tool {
+    program: CString,
+    argv: Vec<CString>,
+}
+
+/// What the tool gives up before it runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bond {
+    /// Nothing: the namespace holds it.
+    Namespace,
+    /// It dies with its launcher and can't leave its group.
+    Group,
+}
+
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    CString::new(text.as_bytes()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+impl Tool {
+    pub(super) fn new(program: &OsStr, argv: impl Iterator<Item = OsString>) -> io::Result<Tool> {
+        Ok(Tool {
+            program: c_string(program)?,
+            argv: argv.map(|arg| c_string(&arg)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Forks and executes. The inner error is the errno of what failed in the child, told through a pipe that a
+    /// successful exec closes.
+    pub(super) fn start(&self, bond: Bond) -> io::Result<Result<libc::pid_t, i32>> {
+        let (mut reader, writer) = io::pipe()?;
+        // SAFETY: one thread, so the child may call anything.
+        let (parent, tool) = unsafe { (libc::getpid(), check(libc::fork())?) };
+        if tool == 0 {
+            let failed = errno(&self.execute(bond, parent));
+            let mut writer = File::from(std::os::fd::OwnedFd::from(writer));
+            // Nobody is left to hear of an error here.
+            let _ = writer.write_all(&failed.to_le_bytes());
+            // SAFETY: ends the child without running what belongs to the parent.
+            unsafe { libc::_exit(127) };
+        }
+        drop(writer);
+        let mut failed = [0; 4];
+        match reader.read_exact(&mut failed) {
+            Ok(()) => {
+                // SAFETY: no memory is touched.
+                unsafe { libc::waitpid(tool, ptr::null_mut(), 0) };
+                Ok(Err(i32::from_le_bytes(failed)))
+            }
+            Err(_) => Ok(Ok(tool)),
+        }
+    }
+
+    /// The last steps of the child; returns only when one of them failed.
+    fn execute(&self, bond: Bond, parent: libc::pid_t) -> io::Error {
+        let mut argv: Vec<*const libc::c_char> = self.argv.iter().map(|arg| arg.as_ptr()).collect();
+        argv.push(ptr::null());
+        match prepare(bond, parent) {
+            // SAFETY: the strings live in `self`, and the list of them ends with a null pointer.
+            Ok(()) => unsafe {
+                libc::execv(self.program.as_ptr(), argv.as_ptr());
+                io::Error::last_os_error()
+            },
+            Err(error) => error,
+        }
+    }
+}
+
+fn prepare(bond: Bond, parent: libc::pid_t) -> io::Result<()> {
+    // SAFETY: the set is filled before it is read; the rest touches no memory. All that was opened since the launcher
+    // began is closed by exec.
+    unsafe {
+        check(libc::setpgid(0, 0))?;
+        if bond == Bond::Group {
+            check(libc::prctl(
+                libc::PR_SET_PDEATHSIG,
+                libc::SIGKILL as libc::c_ulong,
+                0,
+                0,
+                0,
+            ))?;
+            if libc::getppid() != parent {
+                libc::_exit(127);
+            }
+            filter::forbid_leaving_the_group()?;
+        }
+        let mut none = mem::zeroed();
+        libc::sigemptyset(&mut none);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut()))?;
+    }
+    Ok(())
+}
