@@ -11,11 +11,8 @@ use crate::middleware::{self, Middleware, Needs, Next};
 use crate::registry::Clock;
 use crate::{
     Call, CallError, CallResult, Caller, Catalog, Change, Context, ErrorCode, Event, Outputs,
-    Registry, Update,
+    Registry, Teller, Update,
 };
-
-/// How many events a slow listener may fall behind before it loses the oldest.
-const EVENT_BACKLOG: usize = 1_024;
 
 /// What a surface asks for.
 #[derive(Debug, Clone)]
@@ -29,14 +26,14 @@ pub struct Request {
 pub struct Crib {
     registry: Registry,
     chain: Arc<[Arc<dyn Middleware>]>,
-    events: broadcast::Sender<Event>,
+    events: Teller,
     outputs: Arc<dyn Outputs>,
     default_timeout_ms: Arc<AtomicU64>,
 }
 
 impl Crib {
     pub fn new(outputs: Arc<dyn Outputs>, clock: Clock, default_timeout: Duration) -> Crib {
-        let (events, _) = broadcast::channel(EVENT_BACKLOG);
+        let events = Teller::default();
         let default_timeout_ms = Arc::new(AtomicU64::new(0));
         let needs = Needs {
             events: events.clone(),
@@ -94,7 +91,12 @@ impl Crib {
 
     /// Listens to what happens from now on.
     pub fn changes(&self) -> broadcast::Receiver<Event> {
-        self.events.subscribe()
+        self.events.listen()
+    }
+
+    /// Where the parts of the crib tell what happens.
+    pub fn events(&self) -> &Teller {
+        &self.events
     }
 
     /// Kept outputs, for the surfaces that hand them out.
@@ -121,9 +123,8 @@ impl Crib {
                 removed = counts.2,
                 "tools_changed"
             );
-            let _ = self
-                .events
-                .send(Event::ToolsChanged(Arc::new(change.clone())));
+            self.events
+                .tell(Event::ToolsChanged(Arc::new(change.clone())));
         }
         for problem in &change.new_problems {
             let file = problem.file.as_ref().map(|file| file.display().to_string());
@@ -133,7 +134,7 @@ impl Crib {
                 hint = problem.hint,
                 "tool_error"
             );
-            let _ = self.events.send(Event::ToolError(problem.clone()));
+            self.events.tell(Event::ToolError(problem.clone()));
         }
         change
     }

@@ -86,6 +86,8 @@ pub struct CallError {
     pub hint: Option<String>,
     /// Details for programs, such as the paths a schema refused. Never secret, always bounded.
     pub data: Option<Box<Value>>,
+    /// The call never reached the tool, so repeating it does nothing twice.
+    pub unreached: bool,
 }
 
 impl CallError {
@@ -95,6 +97,7 @@ impl CallError {
             message: message.into(),
             hint: None,
             data: None,
+            unreached: false,
         }
     }
 
@@ -107,6 +110,12 @@ impl CallError {
     #[must_use]
     pub fn data(mut self, data: Value) -> CallError {
         self.data = Some(Box::new(data));
+        self
+    }
+
+    #[must_use]
+    pub fn unreached(mut self) -> CallError {
+        self.unreached = true;
         self
     }
 

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{Change, ErrorCode, Problem, Progress};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::broadcast;
+
+use crate::{Change, ErrorCode, Health, Problem, Progress, Status};
 
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -29,6 +33,26 @@ pub enum Event {
         tool: String,
         duration_ms: f64,
         failure: Failure,
+    },
+    /// A worker was started for this tool; the process is its launcher's.
+    WorkerSpawn {
+        tool: String,
+        process: u32,
+    },
+    WorkerExit {
+        tool: String,
+        process: u32,
+        reason: String,
+    },
+    StatusChanged {
+        tool: String,
+        status: Status,
+        message: Option<String>,
+    },
+    HealthChanged {
+        tool: String,
+        health: Health,
+        message: Option<String>,
     },
 }
 
@@ -61,6 +85,55 @@ impl Event {
             Event::ToolProgress { .. } => "tool.progress",
             Event::ToolComplete { .. } => "tool.complete",
             Event::ToolFailed { .. } => "tool.failed",
+            Event::WorkerSpawn { .. } => "worker.spawn",
+            Event::WorkerExit { .. } => "worker.exit",
+            Event::StatusChanged { .. } => "status_changed",
+            Event::HealthChanged { .. } => "health_changed",
         }
+    }
+}
+
+/// How many events a slow listener may fall behind before it loses the oldest.
+const BACKLOG: usize = 1_024;
+
+/// Where events are told and heard. Clones tell the same listeners.
+#[derive(Debug, Clone)]
+pub struct Teller {
+    events: broadcast::Sender<Event>,
+    standings: Arc<AtomicU64>,
+}
+
+impl Default for Teller {
+    fn default() -> Teller {
+        Teller {
+            events: broadcast::channel(BACKLOG).0,
+            standings: Arc::default(),
+        }
+    }
+}
+
+impl Teller {
+    pub fn tell(&self, event: Event) {
+        if matches!(
+            event,
+            Event::StatusChanged { .. } | Event::HealthChanged { .. }
+        ) {
+            self.standings.fetch_add(1, Ordering::Release);
+        }
+        // Nobody listening is fine.
+        let _ = self.events.send(event);
+    }
+
+    pub fn listen(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+
+    pub fn is_heard(&self) -> bool {
+        self.events.receiver_count() > 0
+    }
+
+    /// Goes up whenever the status or health of any tool has changed.
+    pub fn standings(&self) -> u64 {
+        self.standings.load(Ordering::Acquire)
     }
 }

@@ -17,6 +17,7 @@
 //! | middleware | a link of the chain every call passes | [`middleware::Middleware`] |
 //! | trust | yes to a folder's code | [`Access::Untrusted`] |
 //! | grant | yes to one tool's permission | [`Access::NeedsGrant`] |
+//! | worker | a child process that runs tools | [`Standing`] |
 //! | problem | why something did not load | [`Problem`] |
 //!
 //! [`Crib`] is all that a surface needs: tools, call, changes.
@@ -33,6 +34,7 @@ pub mod outputs;
 pub mod registry;
 pub mod schema;
 pub mod source;
+pub mod standing;
 pub mod store;
 pub mod tool;
 
@@ -40,14 +42,15 @@ pub use call::{Call, Caller, Context, Progress};
 pub use catalog::Catalog;
 pub use crib::{Crib, Request};
 pub use error::{CallError, ErrorCode};
-pub use event::Event;
-pub use options::{Annotations, Permissions, SandboxOptions};
+pub use event::{Event, Teller};
+pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
 pub use registry::{Change, Registry};
 pub use schema::Schema;
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
-pub use tool::{Access, Health, Run, Spec, Status, Tool, ToolName};
+pub use standing::{Health, Standing};
+pub use tool::{Access, Run, Spec, Status, Tool, ToolName};
 
 /// A boxed future: the chain is a slice of trait objects, so each link gives one of these.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

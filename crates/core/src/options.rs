@@ -1,5 +1,7 @@
 //! The options that every kind of tool takes, whatever language spells them.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Hints about what a call does. Unset means "may not be repeated".
@@ -33,6 +35,33 @@ impl Annotations {
     /// May a call be repeated without a person saying so?
     pub fn repeatable(&self) -> bool {
         self.read_only_hint == Some(true) || self.idempotent_hint == Some(true)
+    }
+}
+
+/// What happens after a tool's process has died: how often it is started again in a row, and how far apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    pub max: u32,
+    pub delay: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Retries {
+        Retries {
+            max: 0,
+            delay: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Retries {
+    /// The longest wait between two starts.
+    pub const MAX_DELAY: Duration = Duration::from_secs(30);
+
+    /// How long to wait before the repetition with this number, counted from 0.
+    pub fn delay_before(self, repetition: u32) -> Duration {
+        let factor = 1_u32 << repetition.min(16);
+        self.delay.saturating_mul(factor).min(Retries::MAX_DELAY)
     }
 }
 

@@ -34,6 +34,16 @@ impl Change {
         !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty())
     }
 
+    /// Adds what a later change brought.
+    pub fn join(&mut self, later: Change) {
+        self.version = self.version.max(later.version);
+        self.added.extend(later.added);
+        self.changed.extend(later.changed);
+        self.removed.extend(later.removed);
+        self.new_problems.extend(later.new_problems);
+        self.mended |= later.mended;
+    }
+
     fn is_nothing(&self) -> bool {
         !self.tools_changed() && self.new_problems.is_empty() && !self.mended
     }

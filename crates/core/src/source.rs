@@ -10,15 +10,21 @@ use crate::Tool;
 pub enum SourceKind {
     Builtin,
     Plugin,
+    Executable,
 }
 
 impl SourceKind {
-    pub const ALL: [SourceKind; 2] = [SourceKind::Builtin, SourceKind::Plugin];
+    pub const ALL: [SourceKind; 3] = [
+        SourceKind::Builtin,
+        SourceKind::Plugin,
+        SourceKind::Executable,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             SourceKind::Builtin => "builtin",
             SourceKind::Plugin => "plugin",
+            SourceKind::Executable => "executable",
         }
     }
 }

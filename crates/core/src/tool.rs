@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::options::{Annotations, Permissions, SandboxOptions};
+use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
+use crate::standing::{Health, Standing};
 use crate::{BoxFuture, Call, CallResult, Schema, Scope, SourceKind};
 
 /// The longest name a tool may have.
@@ -87,6 +88,7 @@ pub struct Spec {
     pub metadata: Map<String, Value>,
     /// The tool's own time limit; the crib's default holds where it is unset.
     pub timeout: Option<Duration>,
+    pub retries: Retries,
     pub annotations: Annotations,
     pub permissions: Permissions,
     pub sandbox: SandboxOptions,
@@ -105,6 +107,7 @@ impl Spec {
             aliases: Vec::new(),
             metadata: Map::new(),
             timeout: None,
+            retries: Retries::default(),
             annotations: Annotations::default(),
             permissions: Permissions::default(),
             sandbox: SandboxOptions::default(),
@@ -141,30 +144,24 @@ pub enum Status {
     Active,
     Untrusted,
     Denied,
+    /// Its process died too often in a row. A call still tries one start.
+    Error,
 }
 
 impl Status {
-    pub const ALL: [Status; 3] = [Status::Active, Status::Untrusted, Status::Denied];
+    pub const ALL: [Status; 4] = [
+        Status::Active,
+        Status::Untrusted,
+        Status::Denied,
+        Status::Error,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Active => "active",
             Status::Untrusted => "untrusted",
             Status::Denied => "denied",
-        }
-    }
-}
-
-/// How a tool's process is doing. Tools without a process of their own stay `Unknown`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    Unknown,
-}
-
-impl Health {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Health::Unknown => "unknown",
+            Status::Error => "error",
         }
     }
 }
@@ -172,6 +169,16 @@ impl Health {
 /// The thing that does the work of a call. Cancelling is dropping the future.
 pub trait Run: Send + Sync {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult>;
+
+    /// How the process behind the tool is doing, as far as is known. Tools without one say nothing.
+    fn standing(&self) -> Standing {
+        Standing::default()
+    }
+
+    /// Asks the process behind the tool how it is, and starts one if need be.
+    fn check(&self) -> Option<BoxFuture<'_, Standing>> {
+        None
+    }
 }
 
 /// Something an agent can call.
@@ -211,6 +218,7 @@ impl Tool {
 
     pub fn status(&self) -> Status {
         match self.access {
+            Access::Open if self.run.standing().failed => Status::Error,
             Access::Open => Status::Active,
             Access::Untrusted { .. } => Status::Untrusted,
             Access::NeedsGrant { .. } => Status::Denied,
@@ -218,7 +226,7 @@ impl Tool {
     }
 
     pub fn health(&self) -> Health {
-        Health::Unknown
+        self.run.standing().health
     }
 
     /// Would a caller notice if `other` stood in this tool's place?

@@ -7,11 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tokio::sync::broadcast;
-
-use crate::{BoxFuture, Call, CallResult, Event, Outputs};
+use crate::{BoxFuture, Call, CallResult, Outputs, Teller};
 
 mod authorize;
+mod retry;
 mod timeout;
 mod trace;
 mod trim;
@@ -52,7 +51,7 @@ impl<'a> Next<'a> {
 /// What the links need from outside.
 #[derive(Clone)]
 pub struct Needs {
-    pub events: broadcast::Sender<Event>,
+    pub events: Teller,
     pub outputs: Arc<dyn Outputs>,
     pub default_timeout_ms: Arc<AtomicU64>,
 }
@@ -70,7 +69,8 @@ pub fn standard(needs: Needs) -> Arc<[Arc<dyn Middleware>]> {
         Arc::new(trim::Trim {
             outputs: needs.outputs,
         }),
-        // redact · limit · approve · retry
+        // redact · limit · approve
+        Arc::new(retry::Retry),
         Arc::new(timeout::Timeout {
             default_ms: needs.default_timeout_ms,
         }),

@@ -20,8 +20,11 @@ impl Middleware for Timeout {
             let limit = call.tool.spec.time_limit(Duration::from_millis(
                 self.default_ms.load(Ordering::Relaxed),
             ));
-            let deadline = Instant::now() + limit;
-            call.context.deadline = Some(deadline);
+            // A repetition runs within the deadline of the first attempt.
+            let deadline = *call
+                .context
+                .deadline
+                .get_or_insert_with(|| Instant::now() + limit);
             let name = call.tool.spec.name.clone();
             match tokio::time::timeout_at(deadline, next.run(call)).await {
                 Ok(result) => result,

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::{Middleware, Next};
 use crate::event::Failure;
-use crate::{BoxFuture, Call, CallResult, Event};
+use crate::{BoxFuture, Call, CallResult, Event, Teller};
 
 pub(super) struct Trace {
-    pub events: broadcast::Sender<Event>,
+    pub events: Teller,
 }
 
 impl Middleware for Trace {
@@ -23,8 +22,8 @@ impl Middleware for Trace {
                 start: Instant::now(),
                 failure: Some(Failure::Cancelled),
             };
-            if self.events.receiver_count() > 0 {
-                let _ = self.events.send(Event::ToolStart {
+            if self.events.is_heard() {
+                self.events.tell(Event::ToolStart {
                     call_id: call.context.call_id.clone(),
                     tool: ending.tool.clone(),
                     client: call.caller.client.clone(),
@@ -48,7 +47,7 @@ impl Trace {
         let events = self.events.clone();
         let (call_id, tool) = (call.context.call_id.clone(), call.tool.name().to_owned());
         call.context.add_progress(Arc::new(move |progress| {
-            let _ = events.send(Event::ToolProgress {
+            events.tell(Event::ToolProgress {
                 call_id: call_id.clone(),
                 tool: tool.clone(),
                 progress,
@@ -59,7 +58,7 @@ impl Trace {
 
 /// Speaks when it is dropped, so that a cancelled call ends like any other.
 struct Ending<'a> {
-    events: &'a broadcast::Sender<Event>,
+    events: &'a Teller,
     call_id: Arc<str>,
     tool: String,
     start: Instant,
@@ -89,6 +88,6 @@ impl Drop for Ending<'_> {
                 }
             }
         };
-        let _ = self.events.send(event);
+        self.events.tell(event);
     }
 }

@@ -1,0 +1,48 @@
+//! How the process behind a tool is doing.
+
+/// What a tool's process says about itself, or what its end says about it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Health {
+    Healthy,
+    Degraded,
+    Unhealthy,
+    /// Nobody asked yet, or there is no process to ask.
+    #[default]
+    Unknown,
+}
+
+impl Health {
+    pub const ALL: [Health; 4] = [
+        Health::Healthy,
+        Health::Degraded,
+        Health::Unhealthy,
+        Health::Unknown,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Health::Healthy => "healthy",
+            Health::Degraded => "degraded",
+            Health::Unhealthy => "unhealthy",
+            Health::Unknown => "unknown",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Health> {
+        Health::ALL
+            .into_iter()
+            .find(|health| health.as_str() == text)
+    }
+}
+
+/// How a tool's process stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Did it die more often in a row than the tool's `maxRetries` allows?
+    pub failed: bool,
+    pub health: Health,
+    /// When it was last asked, in milliseconds since the epoch.
+    pub checked_ms: Option<u64>,
+    /// What it said, or how it ended.
+    pub message: Option<String>,
+}
