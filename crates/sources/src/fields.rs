@@ -6,8 +6,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::{ErrorType, Problem, SourceKind};
 
 /// How a name is put right.
-pub const NAME_HINT: &str =
-    "take 1 to 64 letters, digits, `_` and `-`, such as \"list-todos\"";
+pub const NAME_HINT: &str = "take 1 to 64 letters, digits, `_` and `-`, such as \"list-todos\"";
 /// How many problems one file may have before the rest is only counted.
 const MAX_PROBLEMS: usize = 100;
 

@@ -20,6 +20,7 @@ use toolcrib_core::{
     Access, ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Tool, Update,
 };
 
+use crate::executable::{self, Draft, MANIFEST, bundle};
 use crate::origin::{Loaded, Origin};
 use crate::{Place, beneath, plugin};
 
@@ -41,50 +42,99 @@ pub struct Folder {
     pub access: Access,
 }
 
-/// The kinds of files that can hold tools. A new language is a line here and a loader.
+/// The kinds of entries that can hold tools. A new language is a line here and a loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileKind {
     Plugin,
+    /// A file with the run bit.
+    Program,
+    /// A folder that is one tool.
+    Bundle,
 }
 
-/// Which kind of tool file a name promises, if any.
-fn kind_of(name: &str) -> Option<FileKind> {
-    let passed_over = name.starts_with('_')
+/// Suffixes of languages that have loaders of their own, run bit or not.
+const LANGUAGES: [&str; 7] = ["py", "ts", "mts", "cts", "js", "mjs", "cjs"];
+
+fn is_passed_over(name: &str) -> bool {
+    name.starts_with('_')
         || name.starts_with('.')
+        || name == "node_modules"
         || name.starts_with("deno.json")
         || (name.ends_with(".json")
-            && (name.starts_with("package") || name.starts_with("tsconfig")));
-    if passed_over {
-        return None;
+            && (name.starts_with("package") || name.starts_with("tsconfig")))
+}
+
+/// Which kind of tool an entry promises, if any.
+fn kind_of(name: &str, meta: &Metadata) -> Option<FileKind> {
+    if meta.is_dir() {
+        return Some(FileKind::Bundle);
     }
     match name.rsplit_once('.') {
         Some((_, "json")) => Some(FileKind::Plugin),
+        Some((_, suffix)) if LANGUAGES.contains(&suffix) => None,
+        _ if meta.is_file() && meta.mode() & 0o111 != 0 => Some(FileKind::Program),
         _ => None,
     }
 }
 
-/// Tells whether a file may have changed without reading it.
+/// Tells whether an entry may have changed without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
-    inode: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    files: Vec<FileStamp>,
     settled: bool,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileStamp {
+    inode: (u64, u64),
+    mode: u32,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
 impl Stamp {
-    fn of(meta: &Metadata) -> Stamp {
-        let age = meta
-            .modified()
-            .ok()
-            .and_then(|at| SystemTime::now().duration_since(at).ok());
-        Stamp {
-            inode: (meta.dev(), meta.ino()),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-            settled: age.is_some_and(|age| age > YOUNG),
+    fn of<'a>(files: impl IntoIterator<Item = &'a Metadata>) -> Stamp {
+        let now = SystemTime::now();
+        let mut settled = true;
+        let stamp = |meta: &Metadata| {
+            let modified = meta.modified().ok();
+            let age = modified.and_then(|at| now.duration_since(at).ok());
+            settled &= age.is_some_and(|age| age > YOUNG);
+            FileStamp {
+                inode: (meta.dev(), meta.ino()),
+                mode: meta.mode(),
+                size: meta.size(),
+                modified: (meta.mtime(), meta.mtime_nsec()),
+                changed: (meta.ctime(), meta.ctime_nsec()),
+            }
+        };
+        let files = files.into_iter().map(stamp).collect();
+        Stamp { files, settled }
+    }
+}
+
+/// What an entry holds.
+enum Content {
+    Text(Vec<u8>),
+    Program {
+        hash: [u8; 32],
+    },
+    Bundle {
+        hash: [u8; 32],
+        manifest: Option<Vec<u8>>,
+        program: Option<PathBuf>,
+    },
+    /// Nothing that is a tool.
+    Idle,
+}
+
+impl Content {
+    fn hash(&self) -> [u8; 32] {
+        match self {
+            Content::Text(text) => Sha256::digest(text).into(),
+            Content::Program { hash } | Content::Bundle { hash, .. } => *hash,
+            Content::Idle => [0; 32],
         }
     }
 }
@@ -112,9 +162,54 @@ struct Reading {
 }
 
 struct News {
-    update: Update,
+    update: Found,
     /// The text, where it is worth standing in for a later one.
     keep: Option<Vec<u8>>,
+}
+
+/// What reading an entry gave.
+enum Found {
+    Update(Update),
+    /// A program has to be asked what it is; until then what the catalog has of it stands.
+    Pending(Box<Draft>, Vec<Problem>),
+}
+
+/// A program to be asked what it is.
+pub struct Asked {
+    pub draft: Box<Draft>,
+    /// What is wrong with it so far.
+    problems: Vec<Problem>,
+    folder: PathBuf,
+    name: String,
+    hash: [u8; 32],
+    rank: Rank,
+}
+
+impl Asked {
+    /// The update that its answer makes.
+    pub fn answered(self, mut loaded: Loaded) -> Update {
+        loaded.problems.splice(0..0, self.problems);
+        let path = self.folder.join(&self.name);
+        Update {
+            key: key(&path),
+            rank: self.rank,
+            file: Some(self.draft.file().to_path_buf()),
+            tools: loaded.tools,
+            problems: loaded.problems,
+        }
+    }
+
+    /// Is this still what the folder holds?
+    pub fn is_current(&self, shelves: &[Shelf]) -> bool {
+        shelves.iter().any(|shelf| {
+            shelf.folder.path == self.folder
+                && shelf.folder.access == Access::Open
+                && shelf
+                    .known
+                    .get(&self.name)
+                    .is_some_and(|known| known.hash == self.hash)
+        })
+    }
 }
 
 /// Which files a look must read whatever their stamps say.
@@ -140,6 +235,8 @@ impl Reread {
 #[derive(Default)]
 pub struct Seen {
     pub updates: Vec<Update>,
+    /// Programs that have to be asked.
+    pub asked: Vec<Asked>,
     /// What has to be remembered of it, after the updates were brought to the crib.
     pub memory: Memory,
 }
@@ -204,7 +301,7 @@ impl Shelf {
         }
         let mut candidates = Vec::new();
         let mut present = HashSet::new();
-        for (name, kind) in names {
+        for name in names {
             let path = self.folder.path.join(&name);
             let meta = match std::fs::metadata(&path) {
                 Ok(meta) => meta,
@@ -220,11 +317,25 @@ impl Shelf {
                     link
                 }
             };
-            if meta.is_dir() {
+            let Some(kind) = kind_of(&name, &meta) else {
                 continue;
-            }
+            };
+            let stamp = match kind {
+                FileKind::Bundle => {
+                    let leads_out =
+                        || std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
+                    if self.folder.access != Access::Open && leads_out() {
+                        continue;
+                    }
+                    let parts = bundle::parts(&path);
+                    if !bundle::is_tool(&path, &parts) {
+                        continue;
+                    }
+                    Stamp::of(parts.iter().map(|part| &part.meta))
+                }
+                FileKind::Plugin | FileKind::Program => Stamp::of([&meta]),
+            };
             present.insert(name.clone());
-            let stamp = Stamp::of(&meta);
             let known = self.known.get(&name);
             let untouched = known.is_some_and(|known| known.stamp == stamp && stamp.settled);
             if untouched && !reread.covers(&path) {
@@ -251,16 +362,31 @@ impl Shelf {
             ));
             memory.forget.push(name);
         }
+        let mut asked = Vec::new();
         for read in self.read_all(candidates, place, last_good) {
             if let Some(News { update, keep }) = read.news {
-                updates.push(update);
+                match update {
+                    Found::Update(update) => updates.push(update),
+                    Found::Pending(draft, problems) => asked.push(Asked {
+                        draft,
+                        problems,
+                        folder: self.folder.path.clone(),
+                        name: read.name.clone(),
+                        hash: read.known.hash,
+                        rank: self.rank(),
+                    }),
+                }
                 memory
                     .keep
                     .extend(keep.map(|text| (read.name.clone(), text)));
             }
             self.known.insert(read.name, read.known);
         }
-        Seen { updates, memory }
+        Seen {
+            updates,
+            asked,
+            memory,
+        }
     }
 
     /// The updates that take everything of this folder out of the catalog.
@@ -280,11 +406,10 @@ impl Shelf {
     }
 
     /// What was removed, or lost its trust, while nobody looked does not come back.
-    fn retain_last_good(&self, names: &[(String, FileKind)], last_good: &dyn LastGood) {
+    fn retain_last_good(&self, names: &[String], last_good: &dyn LastGood) {
         let trusted = self.folder.access == Access::Open;
-        let present = names.iter().filter(|_| trusted);
-        let present: Vec<String> = present.map(|(name, _)| name.clone()).collect();
-        last_good.retain(&self.folder.path, &present);
+        let present = if trusted { names } else { &[] };
+        last_good.retain(&self.folder.path, present);
     }
 
     /// Trust was withdrawn: what stood in for broken files ends with it.
@@ -296,7 +421,7 @@ impl Shelf {
         Rank::Folder(self.folder.rank)
     }
 
-    fn names(&self, place: &Place) -> Result<Vec<(String, FileKind)>, String> {
+    fn names(&self, place: &Place) -> Result<Vec<String>, String> {
         let entries = match std::fs::read_dir(&self.folder.path) {
             Ok(entries) => entries,
             // A missing folder is fine and may appear later.
@@ -316,11 +441,11 @@ impl Shelf {
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            if let Some(kind) = kind_of(&name) {
-                names.push((name, kind));
+            if !is_passed_over(&name) {
+                names.push(name);
             }
         }
-        names.sort_by(|a, b| a.0.cmp(&b.0));
+        names.sort();
         Ok(names)
     }
 
@@ -367,12 +492,16 @@ impl Shelf {
         });
         Seen {
             updates,
-            memory: Memory::default(),
+            ..Seen::default()
         }
     }
 
     /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it.
     fn read(&self, path: &Path, name: &str) -> Result<Vec<u8>, String> {
+        self.read_up_to(path, name, MAX_FILE + 1)
+    }
+
+    fn read_up_to(&self, path: &Path, name: &str, most: u64) -> Result<Vec<u8>, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
         let file = match &self.folder.access {
             Access::Untrusted { .. } => {
@@ -394,10 +523,8 @@ impl Shelf {
             return Err("it is not a regular file".to_owned());
         }
         // Room for one byte more than there should be: then one read takes all and the next finds the end.
-        let mut text = Vec::with_capacity(meta.len().min(MAX_FILE) as usize + 1);
-        file.take(MAX_FILE + 1)
-            .read_to_end(&mut text)
-            .map_err(said)?;
+        let mut text = Vec::with_capacity(meta.len().min(most) as usize + 1);
+        file.take(most).read_to_end(&mut text).map_err(said)?;
         Ok(text)
     }
 
@@ -427,9 +554,9 @@ impl Shelf {
     }
 
     fn read_one(&self, file: &Candidate, place: &Arc<Place>, last_good: &dyn LastGood) -> Reading {
-        let text = self.read(&file.path, &file.name);
-        let hash: [u8; 32] = match &text {
-            Ok(text) => Sha256::digest(text).into(),
+        let content = self.content(file);
+        let hash: [u8; 32] = match &content {
+            Ok(content) => content.hash(),
             Err(error) => Sha256::digest(error.as_bytes()).into(),
         };
         let before = self.known.get(&file.name);
@@ -440,43 +567,91 @@ impl Shelf {
                 stamp: file.stamp.clone(),
                 hash,
             },
-            news: (!same).then(|| self.load(file, text, place, last_good)),
+            news: (!same).then(|| self.load(file, content, place, last_good)),
+        }
+    }
+
+    /// What an entry holds. Of an untrusted project only the text of a plugin or manifest is read.
+    fn content(&self, file: &Candidate) -> Result<Content, String> {
+        let said = |error: io::Error| format!("the file can't be read: {error}");
+        let trusted = self.folder.access == Access::Open;
+        match file.kind {
+            FileKind::Plugin => self.read(&file.path, &file.name).map(Content::Text),
+            FileKind::Program => {
+                let head = self.read_up_to(&file.path, &file.name, 256)?;
+                if !bundle::is_program(&head) {
+                    return Ok(Content::Idle);
+                }
+                if !trusted {
+                    let hash = Sha256::digest(&head).into();
+                    return Ok(Content::Program { hash });
+                }
+                let meta = std::fs::metadata(&file.path).map_err(said)?;
+                let hash = bundle::content(&file.path, &meta).map_err(said)?;
+                Ok(Content::Program { hash })
+            }
+            FileKind::Bundle => {
+                let parts = bundle::parts(&file.path);
+                let written = file.path.join(MANIFEST);
+                let manifest = match parts.iter().any(|part| part.path == written) {
+                    true => Some(self.read(&written, &format!("{}/{MANIFEST}", file.name))?),
+                    false => None,
+                };
+                let program = bundle::program(&file.path, &parts).map(Path::to_path_buf);
+                if manifest.is_none() && program.is_none() {
+                    return Ok(Content::Idle);
+                }
+                let hash = match (trusted, &manifest) {
+                    (true, _) => bundle::hash(&file.path, &parts),
+                    (false, Some(manifest)) => Sha256::digest(manifest).into(),
+                    (false, None) => [1; 32],
+                };
+                Ok(Content::Bundle {
+                    hash,
+                    manifest,
+                    program,
+                })
+            }
         }
     }
 
     fn load(
         &self,
         file: &Candidate,
-        text: Result<Vec<u8>, String>,
+        content: Result<Content, String>,
         place: &Arc<Place>,
         last_good: &dyn LastGood,
     ) -> News {
-        let origin = Origin {
-            file: &file.path,
-            scope: self.folder.scope,
-            access: self.folder.access.clone(),
+        let trusted = self.folder.access == Access::Open;
+        let (read, text) = match content {
+            Err(reason) => {
+                let loaded = Loaded {
+                    tools: Vec::new(),
+                    problems: vec![unreadable(&file.path, &reason)],
+                };
+                (executable::Read::Ready(loaded), None)
+            }
+            Ok(content) => self.parse(file, content, place),
         };
-        let parse = |text: &[u8]| match file.kind {
-            FileKind::Plugin => plugin::load(text, &origin, place),
-        };
-        let mut loaded = match &text {
-            Ok(text) => parse(text),
-            Err(reason) => Loaded {
-                tools: Vec::new(),
-                problems: vec![unreadable(&file.path, reason)],
-            },
+        let mut loaded = match read {
+            executable::Read::Ready(loaded) => loaded,
+            executable::Read::Pending(draft, problems) => {
+                return News {
+                    update: Found::Pending(draft, problems),
+                    keep: text,
+                };
+            }
         };
         let broken = loaded
             .problems
             .iter()
             .any(|p| p.severity == Severity::Error);
-        let trusted = self.folder.access == Access::Open;
         let good = trusted && !broken && !loaded.tools.is_empty();
         if trusted
             && broken
             && let Some(text) = last_good.read(&self.folder.path, &file.name)
         {
-            stand_in(&mut loaded, parse(&text).tools);
+            stand_in(&mut loaded, self.once_good(file, text, place));
         }
         let update = Update {
             key: key(&file.path),
@@ -486,8 +661,75 @@ impl Shelf {
             problems: loaded.problems,
         };
         News {
-            update,
-            keep: text.ok().filter(|_| good),
+            update: Found::Update(update),
+            keep: text.filter(|_| good),
+        }
+    }
+
+    /// Makes tools of what was read. Gives the text too, where it may have to stand in for a later one.
+    fn parse(
+        &self,
+        file: &Candidate,
+        content: Content,
+        place: &Arc<Place>,
+    ) -> (executable::Read, Option<Vec<u8>>) {
+        let hash = hex(&content.hash());
+        let origin = |path| Origin {
+            file: path,
+            scope: self.folder.scope,
+            access: self.folder.access.clone(),
+        };
+        match content {
+            Content::Text(text) => {
+                let loaded = plugin::load(&text, &origin(&file.path), place);
+                (executable::Read::Ready(loaded), Some(text))
+            }
+            Content::Program { .. } => {
+                let entry = executable::Entry {
+                    name: &file.name,
+                    hash: &hash,
+                    manifest: None,
+                    program: Some(&file.path),
+                };
+                (executable::read(&entry, &origin(&file.path), place), None)
+            }
+            Content::Bundle {
+                manifest, program, ..
+            } => {
+                let written = file.path.join(MANIFEST);
+                let main = match (&manifest, &program) {
+                    (None, Some(program)) => program,
+                    _ => &written,
+                };
+                let entry = executable::Entry {
+                    name: &file.name,
+                    hash: &hash,
+                    manifest: manifest.as_deref(),
+                    program: program.as_deref(),
+                };
+                (executable::read(&entry, &origin(main), place), manifest)
+            }
+            Content::Idle => (executable::Read::Ready(Loaded::default()), None),
+        }
+    }
+
+    /// The tools of a text that was good once.
+    fn once_good(&self, file: &Candidate, text: Vec<u8>, place: &Arc<Place>) -> Vec<Arc<Tool>> {
+        let content = match file.kind {
+            FileKind::Plugin => Content::Text(text),
+            FileKind::Program => return Vec::new(),
+            FileKind::Bundle => {
+                let parts = bundle::parts(&file.path);
+                Content::Bundle {
+                    hash: Sha256::digest(&text).into(),
+                    manifest: Some(text),
+                    program: bundle::program(&file.path, &parts).map(Path::to_path_buf),
+                }
+            }
+        };
+        match self.parse(file, content, place).0 {
+            executable::Read::Ready(loaded) => loaded.tools,
+            executable::Read::Pending(..) => Vec::new(),
         }
     }
 }
@@ -523,6 +765,11 @@ fn unreadable(path: &Path, reason: &str) -> Problem {
     Problem::error(SourceKind::Plugin, ErrorType::Io, reason)
         .file(path)
         .hint("make it a regular file that this user may read, for instance with `chmod u+r`, or take it out of the folder")
+}
+
+/// Bytes as people write hashes.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn key(path: &Path) -> SourceKey {

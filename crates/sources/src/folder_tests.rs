@@ -88,7 +88,9 @@ impl Scene {
 
     /// The names of the files that gave an update.
     fn look(&mut self, reread: &Reread) -> Vec<String> {
-        let Seen { updates, memory } = self.shelf.look(reread, &self.place, &self.asked);
+        let Seen {
+            updates, memory, ..
+        } = self.shelf.look(reread, &self.place, &self.asked);
         memory.store(&self.asked);
         let name = |update: &Update| update.key.0.rsplit('/').next().unwrap().to_owned();
         updates.iter().map(name).collect()

@@ -7,15 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch as status};
-use tokio::task::JoinHandle;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch as status};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Change, Crib, Update};
 
 mod beneath;
 pub mod builtin;
+mod executable;
+mod fields;
 mod folder;
+mod options;
 mod origin;
 mod place;
 pub mod plugin;
@@ -23,18 +26,22 @@ mod process;
 #[cfg(test)]
 mod testing;
 mod watch;
+pub mod worker;
 
 pub use folder::Folder;
 pub use origin::{Loaded, Origin};
 pub use place::Place;
 
-use folder::{Memory, Reread, Seen, Shelf};
+use folder::{Asked, Memory, Reread, Seen, Shelf};
 use watch::Watch;
 
 /// How often missing folders are looked for, and all folders where watching fails.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A whole look now and then, for what no event told (network mounts, lost events).
 const WHOLE_LOOK_EVERY: u32 = 60;
+
+/// How many programs are asked at once what they are.
+const ASKED_AT_ONCE: usize = 4;
 
 /// Should changes on disk be followed?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +78,12 @@ pub async fn open(
         shelves,
         extra: vec![built_in],
         remembering: None,
+        asking: JoinSet::new(),
+        turns: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
     };
+    if follow == Follow::Changes {
+        room.place.workers.attend();
+    }
     let (orders, inbox) = mpsc::channel(16);
     let (tell, trouble) = status::channel(None);
     let mut watch = (follow == Follow::Changes).then(Watch::new);
@@ -80,6 +92,7 @@ pub async fn open(
         watch.follow(room.paths());
     }
     room.look(Reread::Nothing).await;
+    room.all_answered().await;
     if follow == Follow::Nothing {
         // The process may end right after its one answer.
         room.remembered().await;
@@ -123,6 +136,9 @@ struct Room {
     extra: Vec<Update>,
     /// The last look's memories, on their way to the disk.
     remembering: Option<JoinHandle<()>>,
+    /// Programs that are being asked what they are.
+    asking: JoinSet<(Asked, Loaded)>,
+    turns: Arc<Semaphore>,
 }
 
 impl Room {
@@ -163,15 +179,50 @@ impl Room {
         let mut memories = Vec::new();
         for Seen {
             updates: found,
+            asked,
             memory,
         } in seen
         {
             updates.extend(found);
             memories.push(memory);
+            asked.into_iter().for_each(|asked| self.ask(asked));
         }
         let change = self.bring(updates);
         self.remember(memories);
         change
+    }
+
+    /// Asks a program what it is, a few at a time. What the catalog has of it stands until it answers.
+    fn ask(&mut self, asked: Asked) {
+        let turns = self.turns.clone();
+        self.asking.spawn(async move {
+            let _turn = turns.acquire_owned().await;
+            let loaded = asked.draft.describe().await;
+            (asked, loaded)
+        });
+    }
+
+    /// Takes in what one program said, unless its file has changed since.
+    fn answered(&self, answer: Result<(Asked, Loaded), JoinError>) -> Change {
+        match answer {
+            Ok((asked, loaded)) if asked.is_current(&self.shelves) => {
+                self.bring(vec![asked.answered(loaded)])
+            }
+            Ok(_) => self.bring(Vec::new()),
+            Err(error) => {
+                tracing::error!(%error, "asking a program what it is failed");
+                self.bring(Vec::new())
+            }
+        }
+    }
+
+    /// Waits until every program has answered.
+    async fn all_answered(&mut self) -> Change {
+        let mut whole = self.bring(Vec::new());
+        while let Some(answer) = self.asking.join_next().await {
+            whole.join(self.answered(answer));
+        }
+        whole
     }
 
     /// Stores what is to be remembered while the new catalog already serves.
@@ -257,6 +308,9 @@ impl Room {
                     Some(order) => self.obey(order).await,
                     None => return,
                 },
+                Some(answer) = self.asking.join_next() => {
+                    self.answered(answer);
+                }
                 reread = watching.changed() => {
                     self.look(reread).await;
                 }
@@ -273,10 +327,11 @@ impl Room {
     }
 
     async fn obey(&mut self, order: Order) {
-        let (change, answer) = match order {
+        let (mut change, answer) = match order {
             Order::Reload(answer) => (self.look(Reread::All).await, answer),
             Order::Folders(folders, answer) => (self.set_folders(folders).await, answer),
         };
+        change.join(self.all_answered().await);
         let _ = answer.send(change);
     }
 }

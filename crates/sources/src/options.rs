@@ -90,11 +90,7 @@ fn aliases(fields: &Fields, name: &ToolName, report: &mut Report) -> Vec<String>
     for (index, alias) in aliases.iter().enumerate() {
         if let Err(error) = ToolName::new(alias) {
             let field = format!("{}[{index}]", fields.at("aliases"));
-            report.invalid(
-                &field,
-                &format!("can't be a name: {error}"),
-                NAME_HINT,
-            );
+            report.invalid(&field, &format!("can't be a name: {error}"), NAME_HINT);
         }
     }
     aliases.retain(|alias| alias != name.as_str());

@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_core::Outputs;
+use toolcrib_core::store::{Descriptions, Forgetful};
+use toolcrib_core::{Outputs, Teller};
 use toolcrib_sandbox::{Environment, Launcher};
+
+use crate::worker::{Limits, Workers};
 
 /// What the crib lends to its sources and runners.
 pub struct Place {
@@ -14,11 +17,38 @@ pub struct Place {
     pub launcher: Launcher,
     pub environment: Environment,
     pub outputs: Arc<dyn Outputs>,
+    pub workers: Workers,
+    pub descriptions: Arc<dyn Descriptions>,
     /// The address the crib itself listens on, once it does: no tool may call back into it.
     pub own_address: Arc<OnceLock<SocketAddr>>,
 }
 
 impl Place {
+    /// A place that remembers no description and keeps no log; the crib puts its own in.
+    pub fn new(
+        project: Option<Arc<Path>>,
+        launcher: Launcher,
+        environment: Environment,
+        outputs: Arc<dyn Outputs>,
+    ) -> Place {
+        let workers = Workers::new(
+            launcher.clone(),
+            environment.clone(),
+            Arc::new(Forgetful),
+            Teller::default(),
+            Limits::default(),
+        );
+        Place {
+            project,
+            launcher,
+            environment,
+            outputs,
+            workers,
+            descriptions: Arc::new(Forgetful),
+            own_address: Arc::new(OnceLock::new()),
+        }
+    }
+
     /// The directory in which processes start: the project, or the root where there is none.
     pub fn directory(&self) -> &Path {
         self.project.as_deref().unwrap_or(Path::new("/"))

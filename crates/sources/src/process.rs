@@ -60,7 +60,7 @@ pub async fn capture(command: Command, place: &Place, owner: &str) -> Result<Cap
     })
 }
 
-fn start_error(error: StartError) -> CallError {
+pub fn start_error(error: StartError) -> CallError {
     if let StartError::Spawn(cause) = &error
         && matches!(
             cause.raw_os_error(),
@@ -77,6 +77,10 @@ fn start_error(error: StartError) -> CallError {
         StartError::NotFound(program) => {
             format!("install `{program}`, or give its path in the tool's command")
         }
+        StartError::Interpreter { interpreter, .. } => {
+            format!("install `{interpreter}`, or correct the file's first line")
+        }
+        StartError::TooLarge(_) => "give it less, or put large values into a file".to_owned(),
         StartError::NotExecutable(program) => format!("`chmod +x {program}`"),
         StartError::Directory(_) => "make the folder, or change the tool's `cwd`".to_owned(),
         StartError::NullByte => return CallError::invalid(error.to_string()),

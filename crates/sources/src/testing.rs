@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
 use toolcrib_sandbox::{Environment, Launcher};
@@ -86,11 +86,10 @@ impl Spool for MemorySpool {
 /// A place around `project` in which only `PATH` and `LANG` are set.
 pub fn place(project: Option<&Path>) -> Arc<Place> {
     let vars = [("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8")];
-    Arc::new(Place {
-        project: project.map(Arc::from),
-        launcher: Launcher::at("/nonexistent"),
-        environment: Environment::from_vars(vars.map(|(name, value)| (name.into(), value.into()))),
-        outputs: Arc::new(MemoryOutputs::default()),
-        own_address: Arc::new(OnceLock::new()),
-    })
+    Arc::new(Place::new(
+        project.map(Arc::from),
+        Launcher::at("/nonexistent"),
+        Environment::from_vars(vars.map(|(name, value)| (name.into(), value.into()))),
+        Arc::new(MemoryOutputs::default()),
+    ))
 }

@@ -15,12 +15,15 @@ pub const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 pub const TOOLS_DIR: &str = "TOOLCRIB_TOOLS_DIR";
 pub const TOOL_DIRS: &str = "TOOLCRIB_TOOL_DIRS";
 pub const DEFAULT_TIMEOUT: &str = "TOOLCRIB_DEFAULT_TIMEOUT";
+pub const MAX_POOL_SIZE: &str = "TOOLCRIB_MAX_POOL_SIZE";
+pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
+pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
 pub const HOST: &str = "TOOLCRIB_HOST";
 pub const PORT: &str = "TOOLCRIB_PORT";
 pub const LOG: &str = "TOOLCRIB_LOG";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 11] = [
+pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -42,6 +45,18 @@ pub const VARIABLES: [Variable; 11] = [
         meaning: "milliseconds a call may take (setting `default_timeout`)",
     },
     Variable {
+        name: MAX_POOL_SIZE,
+        meaning: "the most workers one tool may have (setting `max_pool_size`)",
+    },
+    Variable {
+        name: HEALTH_CHECK_INTERVAL,
+        meaning: "milliseconds between two health checks (setting `health_check_interval`)",
+    },
+    Variable {
+        name: MAX_RUNG,
+        meaning: "how much isolation is used at most: `A` (namespaces, where the machine has them) or `B` (process groups)",
+    },
+    Variable {
         name: HOST,
         meaning: "the address `serve` listens on (setting `host`)",
     },
@@ -59,11 +74,11 @@ pub const VARIABLES: [Variable; 11] = [
     },
     Variable {
         name: "XDG_DATA_HOME",
-        meaning: "where trust and kept outputs lie (`~/.local/share`)",
+        meaning: "where trust, kept outputs and workers' logs lie (`~/.local/share`)",
     },
     Variable {
         name: "XDG_CACHE_HOME",
-        meaning: "where last good versions lie (`~/.cache`)",
+        meaning: "where last good versions and descriptions lie (`~/.cache`)",
     },
 ];
 

@@ -1,17 +1,20 @@
 //! The only wiring: from environment and flags to a crib with its store, place and sources.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Scope};
-use toolcrib_sandbox::{Environment, Launcher};
+use toolcrib_sandbox::{Environment, Launcher, Rung};
+use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources};
-use toolcrib_store::{LastGoodFiles, OutputFiles, TrustBook, TrustStamp};
+use toolcrib_store::{
+    DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, TrustBook, TrustStamp,
+};
 
 use crate::config::{Flags, Project, Settings, project, project_config};
-use crate::env::Env;
+use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::printer::plain;
 
@@ -28,6 +31,8 @@ pub struct Opened {
     pub book: TrustBook,
     pub env: Env,
     flags: Flags,
+    /// What the tools' workers said.
+    pub logs: Arc<LogFiles>,
     last_good: Arc<LastGoodFiles>,
     /// What trust and settings were read from, as it stood just before.
     stamp: Stamp,
@@ -84,6 +89,19 @@ pub fn data_folder(env: &Env) -> Result<PathBuf, Failure> {
     })
 }
 
+/// The binary itself starts tools, with as much isolation as the machine and the user allow.
+fn launcher(env: &Env) -> Result<Launcher, Failure> {
+    match env.text(env::MAX_RUNG) {
+        None | Some("A") => Ok(Launcher::current()),
+        Some("B") => Ok(Launcher::current().at_most(Rung::Group)),
+        Some(other) => Err(Failure::new(
+            ErrorCode::BadRequest,
+            format!("variable {} is `{other}`", env::MAX_RUNG),
+        )
+        .hint("use `A` or `B`, or unset it")),
+    }
+}
+
 pub fn trust_of(book: &TrustBook, project: Option<&Project>) -> Trust {
     match project.map(|project| book.trusted_since(&project.root)) {
         Some(Ok(Some(since_ms))) => Trust::Trusted { since_ms },
@@ -108,14 +126,25 @@ impl Opened {
             crate::now_ms,
             settings.default_timeout,
         ));
+        let root = project.as_ref().map(|project| project.root.as_path());
+        let launcher = launcher(&env)?;
+        let environment = Environment::from_vars(env.vars());
+        let logs = Arc::new(LogFiles::in_folder(&data, root));
+        let workers = Workers::new(
+            launcher.clone(),
+            environment.clone(),
+            logs.clone(),
+            crib.events().clone(),
+            Limits {
+                pool_size: settings.max_pool_size,
+                health_every: settings.health_check_interval,
+                ..Limits::default()
+            },
+        );
         let place = Arc::new(Place {
-            project: project
-                .as_ref()
-                .map(|project| Arc::from(project.root.as_path())),
-            launcher: Launcher::current(),
-            environment: Environment::from_vars(env.vars()),
-            outputs,
-            own_address: Arc::new(OnceLock::new()),
+            workers,
+            descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
+            ..Place::new(root.map(Arc::from), launcher, environment, outputs)
         });
         let last_good = Arc::new(LastGoodFiles::in_folder(&cache));
         Ok(Opened {
@@ -127,6 +156,7 @@ impl Opened {
             book,
             env,
             flags,
+            logs,
             last_good,
             stamp,
         })

@@ -9,13 +9,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolcrib_core::{Access, ErrorType, Run, SourceKind, Spec, Tool, ToolName};
 
-use super::fields::{Fields, Report, nearest};
 use super::file_read::FileRead;
 use super::http::Http;
 use super::needs::{self, Kind};
-use super::options::{self, MAX_TIMEOUT_MS};
 use super::shell::Shell;
-use super::{NAME_HINT, file_read, http, shell};
+use super::{file_read, http, shell};
+use crate::fields::{Fields, NAME_HINT, Report, nearest};
+use crate::options::{self, MAX_TIMEOUT_MS};
 use crate::{Origin, Place};
 
 /// Some clients refuse longer names.

@@ -10,10 +10,10 @@ use toolcrib_core::{
     Attachment, AttachmentKind, BoxFuture, Call, CallError, CallResult, Outcome, Spec,
 };
 
-use super::fields::{Fields, Report};
 use super::needs;
 use crate::Place;
 use crate::beneath::{self, Opened, base_folder};
+use crate::fields::{Fields, Report};
 
 pub const FIELDS: [&str; 4] = ["type", "basePath", "maxSize", "timeout"];
 

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use toolcrib_core::CallError;
 use toolcrib_sandbox::Environment;
 
-use super::fields::Report;
-use super::options::is_variable;
+use crate::fields::Report;
+use crate::options::is_variable;
 
 /// Headers that say how the message is carried; the client sets them.
 const CARRIAGE: [&str; 9] = [
@@ -158,7 +158,7 @@ mod tests {
     use std::path::Path;
 
     fn read(value: Value) -> (Headers, Vec<toolcrib_core::Problem>) {
-        let mut report = Report::new(Path::new("f.json"));
+        let mut report = Report::new(Path::new("f.json"), toolcrib_core::SourceKind::Plugin);
         let headers = Headers::read(value.as_object().unwrap(), "headers", &mut report);
         (headers, report.finish())
     }

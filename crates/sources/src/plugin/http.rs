@@ -12,14 +12,14 @@ use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Spec};
 use url::{Host, Url};
 
 use super::address::{self, Refusal};
+use super::body;
 use super::endpoint::{Endpoint, add_query};
-use super::fields::{Fields, Report};
 use super::headers::{Headers, for_another_server};
 use super::needs;
-use super::options::{host_patterns, undescribed};
 use super::reach::{HostPattern, Reach, host_of, same_server};
-use super::{body, fields};
 use crate::Place;
+use crate::fields::{Fields, Report};
+use crate::options::{host_patterns, undescribed};
 
 pub const FIELDS: [&str; 6] = [
     "type",
@@ -294,7 +294,7 @@ fn method(fields: &Fields, report: &mut Report) -> Method {
         Some("GET") => Method::GET,
         Some("PUT") => Method::PUT,
         Some(other) => {
-            let hint = match fields::nearest(other, &METHODS) {
+            let hint = match crate::fields::nearest(other, &METHODS) {
                 Some(meant) => format!("did you mean \"{meant}\"?"),
                 None => "take \"GET\", \"POST\" (the default) or \"PUT\"".to_owned(),
             };

@@ -85,7 +85,7 @@ fn moved(status: &str, location: &str) -> Vec<u8> {
 }
 
 fn http_in(place: &Arc<Place>, handler: Value) -> Http {
-    let mut report = Report::new(Path::new("f.json"));
+    let mut report = Report::new(Path::new("f.json"), toolcrib_core::SourceKind::Plugin);
     let spec = Spec::new(ToolName::new("t").unwrap(), "", Schema::any_object());
     let read = Http::read(
         &Fields::new("handler", handler.as_object().unwrap()),

@@ -1,9 +1,9 @@
 //! JSON plugin files: one collection of tools per file, each with a `shell`, `http` or `file-read` handler.
 //!
-//! A file is read field by field ([`fields`]), so that a bad tool is told of and its neighbours still load. Nothing
+//! A file is read field by field ([`crate::fields`]), so that a bad tool is told of and its neighbours still load. Nothing
 //! is executed, resolved or opened at load; of an untrusted project nothing but the file's own text is looked at.
 //!
-//! * [`definition`] makes one tool of one entry, [`options`] reads what all kinds share, [`needs`] what asks for a grant.
+//! * [`definition`] makes one tool of one entry, [`crate::options`] reads what all kinds share, [`needs`] what asks for a grant.
 //! * [`template`] and [`shell`]: a command line becomes an argument array, and no shell ever sees a value.
 //! * [`endpoint`], [`reach`], [`address`], [`headers`], [`body`] and [`http`]: a URL, whom it may reach, what comes back.
 //! * [`file_read`]: one file beneath one folder.
@@ -12,12 +12,10 @@ mod address;
 mod body;
 mod definition;
 mod endpoint;
-mod fields;
 mod file_read;
 mod headers;
 mod http;
 mod needs;
-mod options;
 mod reach;
 mod shell;
 mod slots;
@@ -31,20 +29,20 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::{ErrorType, Problem, SourceKind, Tool};
 
+use crate::fields::{Fields, Report};
 use crate::{Loaded, Origin, Place};
 use definition::Collection;
-use fields::{Fields, Report};
+pub(crate) use reach::HostPattern;
 
 /// The largest file that is read as a plugin.
 pub const MAX_FILE: usize = 1_024 * 1_024;
 const MAX_COLLECTION_NAME: usize = 64;
 
 const FILE_FIELDS: [&str; 5] = ["$schema", "name", "version", "description", "tools"];
-const NAME_HINT: &str = "take 1 to 64 letters, digits, `_` and `-`, such as \"list-todos\"";
 
 /// Reads one plugin file.
 pub fn load(text: &[u8], origin: &Origin, place: &Arc<Place>) -> Loaded {
-    let mut report = Report::new(origin.file);
+    let mut report = Report::new(origin.file, SourceKind::Plugin);
     let tools = read(text, origin, place, &mut report).unwrap_or_default();
     Loaded {
         tools,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use toolcrib_core::{BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Spec};
 use toolcrib_sandbox::{Command, Exit};
 
-use super::fields::{Fields, Report};
 use super::needs;
-use super::options::undescribed;
 use super::template::{Dashes, Template};
 use crate::Place;
 use crate::beneath::base_folder;
+use crate::fields::{Fields, Report};
+use crate::options::undescribed;
 use crate::process::{self, Captured};
 
 pub const FIELDS: [&str; 5] = ["type", "command", "timeout", "cwd", "allowDashValues"];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -58,13 +58,12 @@ impl World {
         ];
         let environment = Environment::from_vars(vars);
         let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
-        let place = Arc::new(Place {
-            project: choose(project.clone()).map(Into::into),
-            launcher: launcher(),
-            environment: environment.clone(),
-            outputs: outputs.clone(),
-            own_address: Arc::new(OnceLock::new()),
-        });
+        let place = Arc::new(Place::new(
+            choose(project.clone()).map(Into::into),
+            launcher(),
+            environment.clone(),
+            outputs.clone(),
+        ));
         let crib = Crib::new(outputs, || 0, Duration::from_secs(60));
         crib.apply(vec![builtin::load(&place)]);
         World {

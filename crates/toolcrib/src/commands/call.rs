@@ -41,7 +41,9 @@ impl Call {
             false => Value::Null,
         };
         let arguments = read_arguments(&self.arguments, &schema, &self.name)?;
-        let outcome = reach.call(&self.name, arguments).await?;
+        let outcome = reach.call(&self.name, arguments).await;
+        reach.close().await;
+        let outcome = outcome?;
         print(scene.printer, &outcome);
         Ok(if outcome.is_error {
             EXIT_TOOL_FAILED
@@ -51,7 +53,8 @@ impl Call {
     }
 }
 
-fn print(printer: Printer, outcome: &OutcomeView) {
+/// What a call gave, for a person.
+pub fn print(printer: Printer, outcome: &OutcomeView) {
     if printer.is_json() {
         printer.json(outcome);
         return;
@@ -74,11 +77,11 @@ fn print(printer: Printer, outcome: &OutcomeView) {
     }
 }
 
-fn is_pair(argument: &str) -> bool {
+pub fn is_pair(argument: &str) -> bool {
     !argument.trim_start().starts_with('{') && argument != "-"
 }
 
-fn read_arguments(
+pub fn read_arguments(
     given: &[String],
     schema: &Value,
     tool: &str,

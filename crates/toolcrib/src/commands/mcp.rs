@@ -1,6 +1,7 @@
 //! `toolcrib mcp`: the tools for one agent, over stdin and stdout.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -89,14 +90,16 @@ async fn serve_alone(
     ));
     let root = opened.project.as_ref().map(|project| project.root.clone());
     let served = Arc::new(Served::new(opened.crib.clone()).with_project(root));
-    tokio::select! {
+    let ended = tokio::select! {
         () = opened.follow(&sources, |reasons| {
             for reason in reasons {
                 tracing::warn!(reason, "degraded");
             }
         }) => Ok(()),
         ended = mcp::lines(mcp::Mcp::new(served), input, output) => ended,
-    }
+    };
+    opened.place.workers.shutdown(Duration::ZERO).await;
+    ended
 }
 
 /// The form of seed 000: what a Claude agent takes as `mcpServers` and `allowedTools`.

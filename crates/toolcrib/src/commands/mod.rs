@@ -15,14 +15,17 @@ mod call;
 mod completions;
 mod connect;
 mod errors;
+mod health;
 mod init;
 mod list;
+mod logs;
 mod mcp;
 mod reach;
 mod relay;
 mod reload;
 mod serve;
 mod show;
+mod test;
 mod trust;
 
 /// What a command gives when nothing went wrong: its exit code.
@@ -55,6 +58,9 @@ Use:
   list         List the tools there are, and what did not load
   show         Show one tool: where it comes from, its options, its schema
   call         Call a tool
+  test         Call a tool and show validation, timing and stderr
+  logs         Show what a tool's worker said on stderr
+  health       Ask a tool's process how it is, starting one if need be
   errors       Show what did not load, and what to do about it
   reload       Read every tool file again
 
@@ -101,6 +107,9 @@ pub enum Verb {
     List(list::List),
     Show(show::Show),
     Call(call::Call),
+    Test(test::Test),
+    Logs(logs::Logs),
+    Health(health::Health),
     Errors(errors::Errors),
     Reload(reload::Reload),
     Serve(serve::Serve),
@@ -175,6 +184,9 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::List(command) => command.run(scene).await,
         Verb::Show(command) => command.run(scene).await,
         Verb::Call(command) => command.run(scene).await,
+        Verb::Test(command) => command.run(scene).await,
+        Verb::Logs(command) => command.run(scene).await,
+        Verb::Health(command) => command.run(scene).await,
         Verb::Errors(command) => command.run(scene).await,
         Verb::Reload(command) => command.run(scene).await,
         Verb::Serve(command) => command.run(scene).await,

@@ -13,7 +13,7 @@ use crate::config::Flags;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::wire::{
-    ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
+    CheckView, ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
 };
 
 pub enum Reach {
@@ -102,6 +102,31 @@ impl Reach {
                     )
                     .await
             }
+        }
+    }
+
+    /// Asks the process behind a tool how it is.
+    pub async fn check(&self, name: &str) -> Result<CheckView, Failure> {
+        match self {
+            Reach::Here(opened, _) => {
+                let catalog = opened.crib.tools();
+                let tool = catalog
+                    .get(name)
+                    .ok_or_else(|| crib::unknown_tool(name, &catalog))?;
+                Ok(CheckView::of(tool).await)
+            }
+            Reach::There(there) => {
+                there
+                    .get(&format!("/tools/{}/health", path_safe(name)?))
+                    .await
+            }
+        }
+    }
+
+    /// Ends the workers that were started here, in good order.
+    pub async fn close(&self) {
+        if let Reach::Here(opened, _) = self {
+            opened.place.workers.shutdown(Duration::ZERO).await;
         }
     }
 

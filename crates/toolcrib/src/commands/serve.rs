@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -106,6 +107,10 @@ impl Serve {
                 }
             } => {}
             // Asked twice, it does not wait.
+            () = asked_to_stop() => {}
+        }
+        tokio::select! {
+            () = opened.place.workers.shutdown(Duration::ZERO) => {}
             () = asked_to_stop() => {}
         }
         Ok(0)

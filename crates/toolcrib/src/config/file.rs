@@ -28,6 +28,13 @@ pub struct ConfigFile {
     /// Variable: TOOLCRIB_DEFAULT_TIMEOUT.
     #[schemars(range(min = 1))]
     pub default_timeout: Option<u64>,
+    /// The most workers one tool may have (10). A project may only lower it. Variable: TOOLCRIB_MAX_POOL_SIZE.
+    #[schemars(range(min = 1, max = 64))]
+    pub max_pool_size: Option<u64>,
+    /// Milliseconds between two health checks of a running worker (60000). User's file only.
+    /// Variable: TOOLCRIB_HEALTH_CHECK_INTERVAL.
+    #[schemars(range(min = 100))]
+    pub health_check_interval: Option<u64>,
     /// The address `serve` listens on (127.0.0.1). User's file only. Variable: TOOLCRIB_HOST.
     pub host: Option<String>,
     /// The port `serve` listens on (7717). User's file only. Variable: TOOLCRIB_PORT.

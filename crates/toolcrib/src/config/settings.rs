@@ -25,6 +25,9 @@ pub struct Settings {
     pub host: IpAddr,
     pub port: u16,
     pub default_timeout: Duration,
+    /// The most workers one tool may have.
+    pub max_pool_size: usize,
+    pub health_check_interval: Duration,
     pub outputs: OutputLimits,
     /// The tools folders, highest priority first.
     pub folders: Vec<Folder>,
@@ -32,6 +35,10 @@ pub struct Settings {
 
 pub const DEFAULT_PORT: u16 = 7717;
 const DEFAULT_TIMEOUT_MS: u64 = 30_000;
+const DEFAULT_POOL_SIZE: u64 = 10;
+const MAX_POOL_SIZE: u64 = 64;
+const DEFAULT_HEALTH_MS: u64 = 60_000;
+const MIN_HEALTH_MS: u64 = 100;
 /// No call waits longer than a day.
 const MAX_TIMEOUT_MS: u64 = 24 * 3_600 * 1_000;
 
@@ -61,6 +68,13 @@ impl Settings {
             .or(user.default_timeout)
             .unwrap_or(DEFAULT_TIMEOUT_MS);
         let timeout = at_most(timeout, own.default_timeout).clamp(1, MAX_TIMEOUT_MS);
+        let pool_size = number(env, env::MAX_POOL_SIZE)?
+            .or(user.max_pool_size)
+            .unwrap_or(DEFAULT_POOL_SIZE);
+        let pool_size = at_most(pool_size, own.max_pool_size).clamp(1, MAX_POOL_SIZE);
+        let health = number(env, env::HEALTH_CHECK_INTERVAL)?
+            .or(user.health_check_interval)
+            .unwrap_or(DEFAULT_HEALTH_MS);
         let host = flags
             .host
             .as_deref()
@@ -77,6 +91,8 @@ impl Settings {
             host: address(host.unwrap_or("127.0.0.1"))?,
             port,
             default_timeout: Duration::from_millis(timeout),
+            max_pool_size: pool_size as usize,
+            health_check_interval: Duration::from_millis(health.max(MIN_HEALTH_MS)),
             outputs: OutputLimits {
                 max_bytes: at_most(
                     user_outputs.max_bytes.unwrap_or(default_limits.max_bytes),
@@ -113,6 +129,12 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
         return refuse(
             "tools_dir",
             "a project may not replace the user's own tools",
+        );
+    }
+    if own.health_check_interval.is_some() {
+        return refuse(
+            "health_check_interval",
+            "a project may not decide how often workers are asked",
         );
     }
     if own.host.is_some() || own.port.is_some() {

@@ -57,8 +57,8 @@ pub struct Served {
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
     in_flight: watch::Sender<usize>,
-    /// The whole tool list as bytes, made once per catalog version.
-    listed: ArcSwapOption<(u64, Bytes)>,
+    /// The whole tool list as bytes, made once per catalog version and change of a tool's standing.
+    listed: ArcSwapOption<((u64, u64), Bytes)>,
 }
 
 impl Served {

@@ -189,6 +189,7 @@ impl From<ErrorView> for CallError {
             message,
             hint: Some(hint).filter(|hint| !hint.is_empty()),
             data: data.map(Box::new),
+            unreached: false,
         }
     }
 }

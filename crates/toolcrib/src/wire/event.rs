@@ -69,6 +69,29 @@ pub struct CallEndView {
     pub error: Option<String>,
 }
 
+/// `worker.spawn` and, with `reason`, `worker.exit`: a process that runs tools began or ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerView {
+    pub tool: String,
+    pub process: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// `status_changed` and `health_changed`: how a tool's process stands now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StandingView {
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_status: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
 /// `lagged`: the listener was too slow and lost this many events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -125,6 +148,40 @@ pub fn event_json(event: &Event) -> serde_json::Result<String> {
             tool: tool.clone(),
             duration_ms: *duration_ms,
             error: Some(failure.as_str().to_owned()),
+        }),
+        Event::WorkerSpawn { tool, process } => serde_json::to_string(&WorkerView {
+            tool: tool.clone(),
+            process: *process,
+            reason: None,
+        }),
+        Event::WorkerExit {
+            tool,
+            process,
+            reason,
+        } => serde_json::to_string(&WorkerView {
+            tool: tool.clone(),
+            process: *process,
+            reason: Some(reason.clone()),
+        }),
+        Event::StatusChanged {
+            tool,
+            status,
+            message,
+        } => serde_json::to_string(&StandingView {
+            tool: tool.clone(),
+            status: Some(status.as_str().to_owned()),
+            health_status: None,
+            message: message.clone(),
+        }),
+        Event::HealthChanged {
+            tool,
+            health,
+            message,
+        } => serde_json::to_string(&StandingView {
+            tool: tool.clone(),
+            status: None,
+            health_status: Some(health.as_str().to_owned()),
+            message: message.clone(),
         }),
     }
 }

@@ -5,11 +5,16 @@
 //! more than an older client knows.
 
 mod call;
+mod check;
 mod event;
 mod problem;
 mod tool;
 
 pub use call::{AttachmentType, AttachmentView, CallBody, ErrorBody, ErrorView, OutcomeView};
-pub use event::{CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, event_json};
+pub use check::CheckView;
+pub use event::{
+    CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, StandingView, WorkerView,
+    event_json,
+};
 pub use problem::{HealthView, ProblemList, ProblemView, ReadyView, ReloadView};
 pub use tool::{AnnotationsView, PermissionsView, ToolList, ToolView};

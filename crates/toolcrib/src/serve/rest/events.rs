@@ -20,7 +20,8 @@ use crate::wire::{ErrorView, LaggedView, event_json};
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Streams events from now on: `tools_changed` (ChangeView), `tool_error` (ProblemView), `tool.start` (CallStartView),
-/// `tool.progress` (CallProgressView), `tool.complete` and `tool.failed` (CallEndView). A listener that is too slow
+/// `tool.progress` (CallProgressView), `tool.complete` and `tool.failed` (CallEndView), `worker.spawn` and
+/// `worker.exit` (WorkerView), `status_changed` and `health_changed` (StandingView). A listener that is too slow
 /// gets `lagged` (LaggedView) and goes on. Events carry no arguments and no output.
 #[utoipa::path(
     get, path = "/events", tag = "crib", operation_id = "listen",

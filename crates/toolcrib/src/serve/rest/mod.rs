@@ -20,7 +20,8 @@ use utoipa_axum::routes;
 use super::Served;
 use crate::error::http_status;
 use crate::wire::{
-    AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView,
+    AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView,
+    LaggedView, StandingView, WorkerView,
 };
 
 mod body;
@@ -48,7 +49,8 @@ pub use body::{MAX_BODY, read};
     ),
     // Those that no route answers with by itself: events, and parts of other shapes.
     components(schemas(
-        AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView
+        AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView,
+        StandingView, WorkerView
     ))
 )]
 struct ApiDoc;
@@ -60,6 +62,7 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(tools::errors))
         .routes(routes!(tools::reload))
         .routes(routes!(tools::show))
+        .routes(routes!(tools::check))
         .routes(routes!(tools::call))
         .routes(routes!(outputs::read))
         .routes(routes!(health::health))

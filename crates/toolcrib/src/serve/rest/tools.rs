@@ -14,7 +14,9 @@ use utoipa::IntoParams;
 
 use super::{Refusal, bad_request, body, json, json_bytes, named};
 use crate::serve::Served;
-use crate::wire::{CallBody, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView};
+use crate::wire::{
+    CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
+};
 
 /// The largest page; who wants more at once asks for the whole, which is kept ready.
 const MAX_LIMIT: usize = 1_000;
@@ -31,7 +33,7 @@ pub struct Filter {
     /// Only tools of this source.
     #[param(example = "plugin")]
     source: Option<String>,
-    /// Only tools of this status: `active`, `untrusted` or `denied`.
+    /// Only tools of this status: `active`, `untrusted`, `denied` or `error`.
     #[param(example = "active")]
     status: Option<String>,
 }
@@ -101,18 +103,20 @@ fn known(filter: &str, value: Option<&str>, all: &[&str]) -> Result<(), CallErro
 
 /// The whole list as bytes. Two requests may make it at the same time; they make the same.
 fn whole_list(served: &Served) -> Bytes {
+    let standings = served.crib.events().standings();
     let catalog = served.crib.tools();
     if let Some(listed) = served.listed.load().as_deref()
-        && listed.0 == catalog.version()
+        && listed.0 == (catalog.version(), standings)
     {
         return listed.1.clone();
     }
     match serde_json::to_vec(&ToolList::from(catalog.as_ref())) {
         Ok(bytes) => {
             let bytes = Bytes::from(bytes);
-            served
-                .listed
-                .store(Some(Arc::new((catalog.version(), bytes.clone()))));
+            served.listed.store(Some(Arc::new((
+                (catalog.version(), standings),
+                bytes.clone(),
+            ))));
             bytes
         }
         Err(error) => {
@@ -141,6 +145,29 @@ pub async fn show(
     let catalog = served.crib.tools();
     match catalog.get(&name) {
         Some(tool) => Ok(json(StatusCode::OK, &ToolView::from(tool.as_ref()))),
+        None => Err(unknown_tool(&name, &catalog).into()),
+    }
+}
+
+/// Asks a tool's process how it is, starting one if need be.
+#[utoipa::path(
+    get, path = "/tools/{name}/health", tag = "tools", operation_id = "checkTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    responses(
+        (status = 200, body = CheckView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
+    )
+)]
+pub async fn check(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let name = named(name)?;
+    let catalog = served.crib.tools();
+    match catalog.get(&name) {
+        Some(tool) => Ok(json(StatusCode::OK, &CheckView::of(tool).await)),
         None => Err(unknown_tool(&name, &catalog).into()),
     }
 }

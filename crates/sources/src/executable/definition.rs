@@ -1,0 +1,210 @@
+//! What is known of an executable tool becomes a tool.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use toolcrib_core::{Schema, SourceKind, Spec, Tool, ToolName};
+
+use super::Home;
+use super::manifest::Manifest;
+use super::run::Executable;
+use crate::Place;
+use crate::fields::{Fields, NAME_HINT, Report};
+use crate::options;
+use crate::worker::Pool;
+
+/// The most tools that one program may have.
+const MAX_TOOLS: usize = 256;
+/// What one tool of several has of its own, whatever `tool.json` says of all.
+const OWN: [&str; 5] = [
+    "name",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "aliases",
+];
+
+/// All that is known of one tool: what the program said, overruled by what `tool.json` says.
+pub struct Definition<'a> {
+    home: &'a Home,
+    known: Map<String, Value>,
+    /// What the program calls it, where it has several.
+    one_of: Option<String>,
+    /// Where the fields stand, for problems.
+    path: String,
+}
+
+impl<'a> Definition<'a> {
+    /// A tool that may not be asked: its manifest, or its file's name.
+    pub fn unasked(home: &'a Home, manifest: &Map<String, Value>) -> Definition<'a> {
+        let mut known = manifest.clone();
+        known
+            .entry("name")
+            .or_insert_with(|| home.stem.clone().into());
+        known
+            .entry("description")
+            .or_insert("A program; what it does is known once it may run.".into());
+        known
+            .entry("inputSchema")
+            .or_insert(serde_json::json!({"type": "object"}));
+        Definition {
+            home,
+            known,
+            one_of: None,
+            path: String::new(),
+        }
+    }
+
+    /// The tools of a program that was asked, or whose manifest says all.
+    pub fn all(
+        home: &'a Home,
+        manifest: &Map<String, Value>,
+        hello: &Value,
+        report: &mut Report,
+    ) -> Vec<Definition<'a>> {
+        let said = hello.as_object().cloned().unwrap_or_default();
+        let Some(list) = said.get("tools").and_then(Value::as_array) else {
+            let mut known = said;
+            known.extend(manifest.clone());
+            known
+                .entry("name")
+                .or_insert_with(|| home.stem.clone().into());
+            return vec![Definition {
+                home,
+                known,
+                one_of: None,
+                path: String::new(),
+            }];
+        };
+        if list.len() > MAX_TOOLS {
+            report.invalid(
+                "initialize.tools",
+                &format!("has {} tools; {MAX_TOOLS} are taken", list.len()),
+                "make several programs of it",
+            );
+        }
+        let mut definitions = Vec::new();
+        for (index, one) in list.iter().take(MAX_TOOLS).enumerate() {
+            let path = format!("initialize.tools[{index}]");
+            let Some(one) = one.as_object() else {
+                report.invalid(
+                    &path,
+                    "must be an object",
+                    "give name, description, inputSchema",
+                );
+                continue;
+            };
+            let mut known = one.clone();
+            let alone = list.len() == 1;
+            let shared = manifest
+                .iter()
+                .filter(|(key, _)| alone || !OWN.contains(&key.as_str()));
+            known.extend(shared.map(|(key, value)| (key.clone(), value.clone())));
+            if let Some(version) = said.get("version") {
+                known.entry("version").or_insert_with(|| version.clone());
+            }
+            let name = one.get("name").and_then(Value::as_str).map(str::to_owned);
+            definitions.push(Definition {
+                home,
+                known,
+                one_of: name,
+                path,
+            });
+        }
+        definitions
+    }
+
+    /// The tool, or what keeps it from being one.
+    pub fn tool(
+        &self,
+        manifest: &Manifest,
+        pool: Option<&Arc<Pool>>,
+        place: &Arc<Place>,
+        report: &mut Report,
+    ) -> Option<Arc<Tool>> {
+        let fields = Fields::new(&self.path, &self.known);
+        report.tool = None;
+        let text = fields.required_text(report, "name", NAME_HINT)?;
+        report.tool = Some(text.to_owned());
+        let name = match ToolName::new(text) {
+            Ok(name) => name,
+            Err(error) => {
+                let what = format!("can't be a name: {error}");
+                report.invalid(&fields.at("name"), &what, NAME_HINT);
+                return None;
+            }
+        };
+        let hint = "say in one sentence what the tool does; agents choose by it";
+        let description = fields.required_text(report, "description", hint);
+        let hint = "give \"inputSchema\": {\"type\": \"object\", \"properties\": {}}";
+        let schema = fields
+            .required(report, "inputSchema", hint)
+            .and_then(|value| options::schema(value, &fields.at("inputSchema"), report));
+        let mut spec = Spec::new(
+            name,
+            description.unwrap_or_default(),
+            schema.unwrap_or_else(Schema::any_object),
+        );
+        options::read(&fields, &mut spec, report);
+        if report.failed {
+            return None;
+        }
+        spec.retries = manifest.retries;
+        let scope = self.home.scope;
+        let run = Executable {
+            pool: pool.cloned(),
+            tool: self.one_of.clone(),
+            directory: Arc::from(place.directory()),
+        };
+        Some(Arc::new(Tool {
+            hash: self.hash(spec.name.as_str()),
+            declares: declares(&spec, manifest),
+            spec,
+            source: SourceKind::Executable,
+            scope: Some(scope),
+            file: Some(self.home.file.clone()),
+            module: format!("{}.{}", scope.as_str(), self.home.stem),
+            plugin_name: None,
+            access: self.home.access.clone(),
+            stale: false,
+            shadows: Vec::new(),
+            run: Arc::new(run),
+        }))
+    }
+
+    fn hash(&self, name: &str) -> Arc<str> {
+        let known = Value::Object(self.known.clone()).to_string();
+        let digest = Sha256::new()
+            .chain_update(&self.home.hash)
+            .chain_update([0])
+            .chain_update(name)
+            .chain_update([0])
+            .chain_update(known)
+            .finalize();
+        crate::folder::hex(&digest).into()
+    }
+}
+
+/// What it does beyond looking at the project, for the person who is asked to trust it.
+fn declares(spec: &Spec, manifest: &Manifest) -> Vec<String> {
+    let mut declares = Vec::new();
+    if !manifest.shown.is_empty() {
+        declares.push(format!("runs `{}`", manifest.shown));
+    }
+    let permissions = &spec.permissions;
+    for (declared, words) in [
+        (permissions.can_write_files, "writes files"),
+        (permissions.can_network, "uses the network"),
+        (permissions.can_execute_commands, "runs further programs"),
+    ] {
+        if declared {
+            declares.push(words.to_owned());
+        }
+    }
+    let paths = spec.sandbox.allowed_paths.iter();
+    declares.extend(paths.map(|path| format!("reaches `{path}`")));
+    let vars = permissions.allowed_environment_vars.iter();
+    declares.extend(vars.map(|name| format!("reads the variable `{name}`")));
+    declares
+}

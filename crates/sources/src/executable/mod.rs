@@ -1,0 +1,205 @@
+//! Executables: a program that answers three JSON-RPC methods is a tool.
+//!
+//! It comes as a file with the run bit, or as a folder with a `tool.json` or one `tool.*` file. What `tool.json` leaves
+//! out the program is asked for ([`Draft::describe`]), once per content: what it said is remembered. Of an untrusted
+//! project nothing is run, so there only the text of `tool.json` and the file's name are known.
+//!
+//! * [`bundle`]: which files a tool's folder holds, and the hash of them all.
+//! * [`manifest`]: `tool.json`, and how the program is started.
+//! * [`definition`]: what is known of a tool becomes a tool.
+//! * [`run`]: one call.
+
+pub mod bundle;
+mod definition;
+mod manifest;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolcrib_core::{Access, ErrorType, Problem, Scope, SourceKind, Tool};
+
+use crate::fields::Report;
+use crate::worker::{Fault, Key, Pool};
+use crate::{Loaded, Origin, Place};
+use definition::Definition;
+use manifest::Manifest;
+
+/// The file that says what a folder's tool is.
+pub const MANIFEST: &str = "tool.json";
+
+/// What a tool's entry in a tools folder holds.
+pub struct Entry<'a> {
+    /// The entry's own name in the tools folder.
+    pub name: &'a str,
+    /// The hash of everything in it.
+    pub hash: &'a str,
+    /// The text of `tool.json`, where there is one.
+    pub manifest: Option<&'a [u8]>,
+    /// The program: the file itself, or the folder's one `tool.*` file.
+    pub program: Option<&'a Path>,
+}
+
+/// A tool that may still have to be asked what it is.
+pub struct Draft {
+    /// `tool.json` as it is written.
+    written: Map<String, Value>,
+    manifest: Manifest,
+    pool: Arc<Pool>,
+    key: Key,
+    home: Home,
+    place: Arc<Place>,
+}
+
+/// Where the tool comes from, as it will be told.
+#[derive(Clone)]
+struct Home {
+    file: std::path::PathBuf,
+    scope: Scope,
+    access: Access,
+    /// The entry's name without its suffix.
+    stem: String,
+    hash: String,
+}
+
+/// What reading an entry gave.
+pub enum Read {
+    Ready(Loaded),
+    /// The program has to be asked; what is wrong so far comes along.
+    Pending(Box<Draft>, Vec<Problem>),
+}
+
+/// Reads an entry. Starts nothing.
+pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
+    let mut report = Report::new(origin.file, SourceKind::Executable);
+    let home = Home {
+        file: origin.file.to_path_buf(),
+        scope: origin.scope,
+        access: origin.access.clone(),
+        stem: stem(entry.name).to_owned(),
+        hash: entry.hash.to_owned(),
+    };
+    let Some(map) = manifest::parse(entry.manifest, &mut report) else {
+        return ready(Vec::new(), report);
+    };
+    let manifest = Manifest::read(&map, entry, origin, place, &mut report);
+    let Some(manifest) = manifest.filter(|_| !report.failed) else {
+        return ready(Vec::new(), report);
+    };
+    if let Access::Untrusted { .. } = origin.access {
+        let tool = Definition::unasked(&home, &map).tool(&manifest, None, place, &mut report);
+        return ready(tool.into_iter().collect(), report);
+    }
+    let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
+    let pool = place.workers.pool(key.clone(), manifest.recipe(&home.stem));
+    let draft = Draft {
+        written: map,
+        manifest,
+        pool,
+        key,
+        home,
+        place: place.clone(),
+    };
+    let known = match draft.is_complete() {
+        true => Some(Value::Object(Map::new())),
+        false => place.descriptions.read(&draft.key.0),
+    };
+    let mut problems = report.finish();
+    match known {
+        Some(hello) => {
+            let mut loaded = draft.finish(&hello);
+            loaded.problems.splice(0..0, problems.drain(..));
+            Read::Ready(loaded)
+        }
+        None => Read::Pending(Box::new(draft), problems),
+    }
+}
+
+fn ready(tools: Vec<Arc<Tool>>, report: Report) -> Read {
+    Read::Ready(Loaded {
+        tools,
+        problems: report.finish(),
+    })
+}
+
+/// A name without its suffix.
+fn stem(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+impl Draft {
+    /// The file that the tool is told to come from.
+    pub fn file(&self) -> &Path {
+        &self.home.file
+    }
+
+    /// Does `tool.json` say all that has to be known?
+    fn is_complete(&self) -> bool {
+        ["name", "description", "inputSchema"]
+            .iter()
+            .all(|key| self.written.get(*key).is_some_and(|value| !value.is_null()))
+    }
+
+    /// Asks the program what it is, and remembers what it says.
+    pub async fn describe(&self) -> Loaded {
+        let hello = match self.pool.hello().await {
+            Ok(hello) => hello,
+            Err(fault) => return self.refused(fault),
+        };
+        let loaded = self.finish(&hello);
+        if !loaded.tools.is_empty() {
+            let (memory, key) = (self.place.descriptions.clone(), self.key.clone());
+            let kept = tokio::task::spawn_blocking(move || memory.keep(&key.0, &hello));
+            let _ = kept.await;
+        }
+        loaded
+    }
+
+    fn refused(&self, fault: Fault) -> Loaded {
+        let kind = match &fault {
+            Fault::Handshake(_) => ErrorType::Timeout,
+            Fault::Greeting(_) | Fault::Rpc(_) => ErrorType::Validation,
+            _ => ErrorType::Io,
+        };
+        let told = fault.told();
+        let hint = fault
+            .into_call_error(&self.home.stem)
+            .hint
+            .unwrap_or_default();
+        let problem = Problem::error(
+            SourceKind::Executable,
+            kind,
+            format!("the program could not be asked what it is: {told}"),
+        );
+        Loaded {
+            tools: Vec::new(),
+            problems: vec![problem.file(&self.home.file).hint(hint)],
+        }
+    }
+
+    /// Makes the tools of what the program said, which `tool.json` overrules.
+    fn finish(&self, hello: &Value) -> Loaded {
+        let mut report = Report::new(&self.home.file, SourceKind::Executable);
+        let definitions = Definition::all(&self.home, &self.written, hello, &mut report);
+        let tools: Vec<Arc<Tool>> = definitions
+            .iter()
+            .filter_map(|one| {
+                report.failed = false;
+                one.tool(&self.manifest, Some(&self.pool), &self.place, &mut report)
+            })
+            .collect();
+        if let [tool] = tools.as_slice() {
+            self.pool.called(tool.name());
+        }
+        Loaded {
+            tools,
+            problems: report.finish(),
+        }
+    }
+}

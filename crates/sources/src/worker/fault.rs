@@ -1,0 +1,185 @@
+//! What goes wrong between the crib and a worker, and what the caller is told of it.
+
+use serde_json::json;
+use toolcrib_core::{CallError, CallResult, ErrorCode, Outcome};
+use toolcrib_sandbox::StartError;
+
+use super::message::RpcError;
+use crate::process::start_error;
+
+/// Why a request to a worker gave no result.
+#[derive(Debug)]
+pub enum Fault {
+    Start(StartError),
+    /// It was not ready in time; the milliseconds it was given.
+    Handshake(u128),
+    /// It greeted in a way that is not understood.
+    Greeting(String),
+    /// It ended, or had to be ended.
+    Ended {
+        how: Ending,
+        reached: bool,
+    },
+    /// It answered with an error.
+    Rpc(RpcError),
+    /// The crib is shutting down.
+    Closing,
+    Queue(usize),
+    /// It failed too often; the next start is tried in so many milliseconds.
+    Resting(u128, String),
+}
+
+/// How a worker came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// In words that go on after "it": "ended with exit code 3".
+    pub how: String,
+    /// The end of what it said on stderr.
+    pub stderr: String,
+    /// It broke the protocol, rather than its own neck.
+    pub misbehaved: bool,
+}
+
+impl Ending {
+    pub fn of(how: &str) -> Ending {
+        Ending {
+            how: how.to_owned(),
+            stderr: String::new(),
+            misbehaved: false,
+        }
+    }
+
+    /// How it ended and what it said last, as one text.
+    pub fn told(&self) -> String {
+        match self.stderr.trim_end() {
+            "" => self.how.clone(),
+            said => format!("{}; it last said:\n{said}", self.how),
+        }
+    }
+}
+
+impl Fault {
+    /// Is this a fault of the worker's, which counts against it?
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Fault::Start(_) | Fault::Handshake(_) | Fault::Greeting(_) | Fault::Ended { .. } => {
+                true
+            }
+            Fault::Rpc(_) | Fault::Closing | Fault::Queue(_) | Fault::Resting(..) => false,
+        }
+    }
+
+    /// In one line, for a status or a problem.
+    pub fn told(&self) -> String {
+        match self {
+            Fault::Start(error) => error.to_string(),
+            Fault::Handshake(ms) => format!("it did not answer `initialize` within {ms} ms"),
+            Fault::Greeting(what) => format!("its answer to `initialize` {what}"),
+            Fault::Ended { how, .. } => format!("it {}", how.told()),
+            Fault::Rpc(error) => {
+                format!("it answered with error {}: {}", error.code, error.message)
+            }
+            Fault::Closing => "the crib is shutting down".to_owned(),
+            Fault::Queue(waiting) => format!("{waiting} calls wait for it already"),
+            Fault::Resting(_, last) => last.clone(),
+        }
+    }
+
+    /// What the caller of the tool `name` is told.
+    pub fn into_call_error(self, name: &str) -> CallError {
+        let told = self.told();
+        match self {
+            Fault::Start(error) => {
+                let error = start_error(error);
+                CallError {
+                    message: format!("the tool `{name}` can't be started: {}", error.message),
+                    ..error
+                }
+                .unreached()
+            }
+            Fault::Handshake(_) | Fault::Greeting(_) => {
+                CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
+                    .hint(format!(
+                        "run the program by hand and type the request of docs/reference/worker-protocol.md; `toolcrib logs {name}` shows what it said"
+                    ))
+                    .unreached()
+            }
+            Fault::Ended { how, reached } => ended(name, &how, reached),
+            Fault::Rpc(error) => CallError::unavailable(format!(
+                "the tool `{name}` did not understand the crib: {} ({})",
+                error.message, error.code
+            ))
+            .hint("its program must answer `initialize`, `execute` and `health`; see docs/reference/worker-protocol.md"),
+            Fault::Closing => CallError::unavailable(told)
+                .hint("call again once it serves")
+                .unreached(),
+            Fault::Queue(_) => CallError::new(
+                ErrorCode::LimitReached,
+                format!("the tool `{name}` is busy: {told}"),
+            )
+            .hint("wait for some of them to end, or raise its `poolSize`"),
+            Fault::Resting(ms, _) => CallError::unavailable(format!(
+                "the tool `{name}` failed several times in a row and is tried again in {ms} ms; the last time {told}"
+            ))
+            .hint(format!("mend it and save; `toolcrib logs {name}` shows what it said"))
+            .unreached(),
+        }
+    }
+}
+
+fn ended(name: &str, how: &Ending, reached: bool) -> CallError {
+    let code = if how.misbehaved {
+        ErrorCode::Unavailable
+    } else {
+        ErrorCode::Crashed
+    };
+    let when = if reached {
+        "while it worked on the call"
+    } else {
+        "before it got the call"
+    };
+    let error = CallError::new(
+        code,
+        format!("the tool `{name}` failed {when}: it {}", how.told()),
+    )
+    .hint(format!(
+        "`toolcrib logs {name}` shows all it said on stderr"
+    ))
+    .data(json!({"stderr": how.stderr}));
+    if reached { error } else { error.unreached() }
+}
+
+/// What a worker's error in answer to `execute` means.
+pub fn answered(error: RpcError, name: &str) -> CallResult {
+    let said = if error.message.is_empty() {
+        format!("error {}", error.code)
+    } else {
+        error.message.clone()
+    };
+    match error.code {
+        RpcError::INVALID_PARAMS => {
+            let refused = CallError::invalid(format!("`{name}` refuses the arguments: {said}"))
+                .hint(format!("`toolcrib show {name}` prints the schema"));
+            Err(match error.data {
+                Some(data) => refused.data(data),
+                None => refused,
+            })
+        }
+        RpcError::TIMEOUT => Err(CallError::new(
+            ErrorCode::TimedOut,
+            format!("`{name}` says it ran out of time: {said}"),
+        )
+        .hint("ask for less at once, or raise the tool's `timeoutMs`")),
+        RpcError::PARSE | RpcError::INVALID_REQUEST | RpcError::METHOD_NOT_FOUND => {
+            Err(Fault::Rpc(error).into_call_error(name))
+        }
+        code => {
+            let mut outcome = Outcome::text(said).meta("code", code);
+            outcome.is_error = true;
+            Ok(match error.data {
+                Some(data) => outcome.meta("data", data),
+                None => outcome,
+            })
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Cuts a worker's stdout into messages and everything else.
+//!
+//! One message is one line. A line that begins an object and does not end it is joined with the lines after it, because
+//! programs that paste their JSON together print it so. Whatever is no message is text for the log.
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::message::Message;
+
+/// The largest message.
+pub const MAX_MESSAGE: usize = 10 * 1_024 * 1_024;
+/// How much a worker may print between two messages.
+const MAX_NOISE: usize = 64 * 1_024 * 1_024;
+const CHUNK: usize = 64 * 1_024;
+
+#[derive(Debug, PartialEq)]
+pub enum Line {
+    Message(Box<Message>),
+    Text(String),
+}
+
+/// Why nothing more is read of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Overflow {
+    #[error("it wrote a message of more than {} MB", MAX_MESSAGE / 1_048_576)]
+    Message,
+    #[error("it printed more than {} MB between two messages", MAX_NOISE / 1_048_576)]
+    Noise,
+}
+
+pub struct Lines<R> {
+    stream: R,
+    /// What was read and not yet handed out; `start` bytes of it are used up.
+    buffer: Vec<u8>,
+    start: usize,
+    /// Up to where there is no line's end.
+    scanned: usize,
+    /// The lines of an object whose end has not come yet.
+    pending: String,
+    /// What to hand out before anything more is read.
+    ready: std::collections::VecDeque<Line>,
+    noise: usize,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub fn new(stream: R) -> Lines<R> {
+        Lines {
+            stream,
+            buffer: Vec::new(),
+            start: 0,
+            scanned: 0,
+            pending: String::new(),
+            ready: std::collections::VecDeque::new(),
+            noise: 0,
+            ended: false,
+        }
+    }
+
+    /// The next line; nothing at the end of the stream. May be dropped at any time without losing bytes.
+    pub async fn next(&mut self) -> Result<Option<Line>, Overflow> {
+        loop {
+            if let Some(line) = self.ready.pop_front() {
+                return self.counted(line).map(Some);
+            }
+            if self.cut_line() {
+                continue;
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            if self.buffer.len() - self.start + self.pending.len() > MAX_MESSAGE {
+                return Err(Overflow::Message);
+            }
+            if self.start > 0 {
+                self.buffer.drain(..self.start);
+                self.scanned -= self.start;
+                self.start = 0;
+            }
+            self.buffer.reserve(CHUNK);
+            match self.stream.read_buf(&mut self.buffer).await {
+                Ok(0) | Err(_) => self.finish(),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn counted(&mut self, line: Line) -> Result<Line, Overflow> {
+        match &line {
+            Line::Message(_) => self.noise = 0,
+            Line::Text(text) => self.noise += text.len() + 1,
+        }
+        if self.noise > MAX_NOISE {
+            return Err(Overflow::Noise);
+        }
+        Ok(line)
+    }
+
+    /// Takes one whole line out of the buffer, if there is one.
+    fn cut_line(&mut self) -> bool {
+        let found = self.buffer[self.scanned..]
+            .iter()
+            .position(|byte| *byte == b'\n');
+        let Some(at) = found else {
+            self.scanned = self.buffer.len();
+            return false;
+        };
+        let end = self.scanned + at;
+        let line = std::mem::take(&mut self.buffer);
+        self.take(&line[self.start..end]);
+        self.buffer = line;
+        self.start = end + 1;
+        self.scanned = self.start;
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            (self.start, self.scanned) = (0, 0);
+            // A large answer does not keep its room for ever.
+            self.buffer.shrink_to(2 * CHUNK);
+        }
+        true
+    }
+
+    /// What came last may lack its newline.
+    fn finish(&mut self) {
+        self.ended = true;
+        let rest = std::mem::take(&mut self.buffer);
+        if self.start < rest.len() {
+            self.take(&rest[self.start..]);
+        }
+        (self.start, self.scanned) = (0, 0);
+        let pending = std::mem::take(&mut self.pending);
+        self.text(&pending);
+    }
+
+    /// Decides what a line is.
+    fn take(&mut self, line: &[u8]) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        if self.pending.is_empty() {
+            self.fresh(line);
+            return;
+        }
+        self.pending.push('\n');
+        self.pending.push_str(&String::from_utf8_lossy(line));
+        // Only an end can end it; anything else is not worth the look.
+        if !line.ends_with(b"}") {
+            return;
+        }
+        match Message::parse(self.pending.as_bytes()) {
+            Ok(message) => {
+                self.pending.clear();
+                self.ready.push_back(Line::Message(Box::new(message)));
+            }
+            Err(error) if error.is_unfinished() => {}
+            // The beginning was none: this line may well be a message of its own.
+            Err(_) => {
+                let pending = std::mem::take(&mut self.pending);
+                let before = pending.rsplit_once('\n').map_or("", |(before, _)| before);
+                self.text(before);
+                self.fresh(line);
+            }
+        }
+    }
+
+    fn fresh(&mut self, line: &[u8]) {
+        if line[0] != b'{' {
+            self.text(&String::from_utf8_lossy(line));
+            return;
+        }
+        match Message::parse(line) {
+            Ok(message) => self.ready.push_back(Line::Message(Box::new(message))),
+            Err(error) if error.is_unfinished() => {
+                self.pending = String::from_utf8_lossy(line).into_owned();
+            }
+            Err(_) => self.text(&String::from_utf8_lossy(line)),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let lines = text.lines().filter(|line| !line.is_empty());
+        self.ready
+            .extend(lines.map(|line| Line::Text(line.to_owned())));
+    }
+}

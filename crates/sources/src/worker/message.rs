@@ -1,0 +1,128 @@
+//! What goes over the pipes: JSON-RPC 2.0, with the fields each method has.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// The protocol versions that are spoken.
+pub const SUPPORTED: [&str; 2] = ["1.0", "1.1"];
+
+/// A request or notification to the worker.
+#[derive(Debug, Serialize)]
+pub struct Outgoing<'a, P> {
+    pub jsonrpc: &'static str,
+    /// A string, as the protocol says. Left out in a notification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a str>,
+    pub method: &'a str,
+    pub params: P,
+}
+
+impl<'a, P: Serialize> Outgoing<'a, P> {
+    /// One line, newline included.
+    pub fn line(id: Option<&'a str>, method: &'a str, params: P) -> serde_json::Result<Vec<u8>> {
+        let mut line = Vec::with_capacity(256);
+        let message = Outgoing {
+            jsonrpc: "2.0",
+            id,
+            method,
+            params,
+        };
+        serde_json::to_writer(&mut line, &message)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+}
+
+/// What a worker says.
+#[derive(Debug, PartialEq)]
+pub enum Message {
+    /// The answer to a request; an error without an id belongs to the one call in flight.
+    Answer {
+        id: Option<u64>,
+        result: Result<Value, RpcError>,
+    },
+    /// A notification, or a request that nobody here answers.
+    Notice { method: String, params: Value },
+}
+
+/// What a worker answers when it can't do what it was asked.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RpcError {
+    #[serde(default)]
+    pub code: i64,
+    #[serde(default)]
+    pub message: String,
+    #[serde(default)]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    pub const PARSE: i64 = -32700;
+    pub const INVALID_REQUEST: i64 = -32600;
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    pub const INVALID_PARAMS: i64 = -32602;
+    pub const TIMEOUT: i64 = -32000;
+}
+
+/// Why a line is no message.
+#[derive(Debug)]
+pub enum NoMessage {
+    Json(serde_json::Error),
+    Shape,
+}
+
+impl NoMessage {
+    /// Could more lines make it one?
+    pub fn is_unfinished(&self) -> bool {
+        matches!(self, NoMessage::Json(error) if error.is_eof())
+    }
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    params: Value,
+    // `null` is a result; a missing one is none.
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Value>,
+    #[serde(default)]
+    error: Option<RpcError>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Message {
+    pub fn parse(line: &[u8]) -> Result<Message, NoMessage> {
+        let raw: Raw = serde_json::from_slice(line).map_err(NoMessage::Json)?;
+        if let Some(method) = raw.method {
+            return Ok(Message::Notice {
+                method,
+                params: raw.params,
+            });
+        }
+        let result = match (raw.error, raw.result) {
+            (Some(error), _) => Err(error),
+            (None, Some(value)) => Ok(value),
+            (None, None) => return Err(NoMessage::Shape),
+        };
+        Ok(Message::Answer {
+            id: raw.id.as_ref().and_then(number),
+            result,
+        })
+    }
+}
+
+/// Our ids are numbers in strings; they may come back as either.
+pub fn number(id: &Value) -> Option<u64> {
+    match id {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.as_u64(),
+        _ => None,
+    }
+}

@@ -1,0 +1,98 @@
+//! Workers: child processes that run tools, and the pools they are kept in.
+//!
+//! A worker speaks JSON-RPC 2.0 over its stdin and stdout (`docs/reference/worker-protocol.md`). Every language's host
+//! and every executable speaks the same, so there is one worker, one pool, one protocol:
+//!
+//! * [`lines`] cuts stdout into messages and everything else, [`message`] says what a message is.
+//! * [`process`] is one worker: started, greeted, asked, cancelled, ended.
+//! * [`pool`] hands workers out: bounded in number, queue and time; [`lease`] gives each one back however a call ends.
+//! * [`workers`] knows all pools: it shares them by key, stops what is idle, asks for health, and shuts down.
+//!
+//! Why: `docs/design/0011-workers.md`.
+
+mod fault;
+mod lease;
+mod lines;
+mod log;
+mod message;
+mod pool;
+mod process;
+mod request;
+mod workers;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toolcrib_core::Retries;
+
+pub(crate) use fault::{Fault, answered};
+pub use pool::Pool;
+pub(crate) use request::Execute;
+pub use workers::{Key, Workers};
+
+/// What a pool starts, and how it keeps it.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// The file's name without its suffix: what its log is called, and the tool until its name is known.
+    pub name: String,
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub dir: PathBuf,
+    pub vars: Vec<(String, String)>,
+    /// How many workers there may be at once.
+    pub size: usize,
+    /// Is a worker kept after its call?
+    pub keep: Keep,
+    pub retries: Retries,
+}
+
+/// What becomes of a worker after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    Warm,
+    /// One process per call.
+    Never,
+}
+
+/// The bounds within which all workers live.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The most workers one pool may have.
+    pub pool_size: usize,
+    /// How long `initialize` may take.
+    pub handshake: Duration,
+    /// How long a `health` request may take.
+    pub health: Duration,
+    /// How often running workers are asked for their health.
+    pub health_every: Duration,
+    /// How long a cancelled call may take to end by itself.
+    pub cancel_grace: Duration,
+    /// How long a worker may take to end after it was asked to.
+    pub end_grace: Duration,
+    /// After how long without a call a worker is stopped.
+    pub idle: Duration,
+    /// After how many calls a worker is replaced.
+    pub max_calls: u64,
+    /// How many calls may wait for a worker of one pool.
+    pub queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            pool_size: 10,
+            handshake: Duration::from_secs(10),
+            health: Duration::from_secs(5),
+            health_every: Duration::from_secs(60),
+            cancel_grace: Duration::from_millis(500),
+            end_grace: Duration::from_secs(2),
+            idle: Duration::from_secs(300),
+            max_calls: 10_000,
+            queue: 256,
+        }
+    }
+}

@@ -1,0 +1,518 @@
+//! One worker: a process that was greeted and can be asked.
+//!
+//! Three tasks live with it: one reads its stdout and hands answers to whoever waits for them, one reads its stderr, and
+//! one keeps the process and sees to its end. Dropping a [`Worker`] kills the process and all below it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use toolcrib_core::{Context, Event, Progress};
+use toolcrib_sandbox::{Child, Command, Exit, Stdin};
+
+use super::Recipe;
+use super::fault::{Ending, Fault};
+use super::lines::{Line, Lines, Overflow};
+use super::log::Ring;
+use super::message::{Message, Outgoing, RpcError, SUPPORTED};
+use super::workers::Ground;
+
+/// How long a process that has closed its stdout may take to end by itself, so that its exit code is known.
+const LAST_BREATH: Duration = Duration::from_millis(200);
+/// The most calls that a worker may declare to take at once.
+const MAX_CONCURRENCY: u64 = 64;
+
+type Answer = Result<Result<Value, RpcError>, Arc<Ending>>;
+
+/// What should become of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Live,
+    /// Asked to end, killed after a grace.
+    End,
+    Die,
+}
+
+pub struct Worker {
+    /// What it answered to `initialize`.
+    hello: OnceLock<Hello>,
+    stdin: tokio::sync::Mutex<Stdin>,
+    desk: Arc<Desk>,
+    wish: watch::Sender<Wish>,
+    next_id: AtomicU64,
+}
+
+/// What a worker said of itself.
+#[derive(Debug)]
+pub struct Hello {
+    pub value: Value,
+    /// How many calls it takes at once.
+    pub concurrency: usize,
+    /// Does it understand `cancel`?
+    pub cancels: bool,
+}
+
+/// Where answers and their receivers meet.
+struct Desk {
+    name: String,
+    /// What its log is called.
+    log: String,
+    inbox: Mutex<Inbox>,
+    ring: Ring,
+    ended: watch::Sender<Option<Arc<Ending>>>,
+    /// Why we ended it, where it is to blame.
+    blame: OnceLock<&'static str>,
+    ground: Arc<Ground>,
+}
+
+#[derive(Default)]
+struct Inbox {
+    waiting: HashMap<u64, Waiting>,
+    /// Calls whose callers went away before the answer came.
+    given_up: Vec<GivenUp>,
+}
+
+struct Waiting {
+    answer: oneshot::Sender<Answer>,
+    context: Option<Context>,
+}
+
+/// A call that nobody waits for any more, and the answer that may still come.
+pub struct GivenUp {
+    pub id: u64,
+    pub answer: oneshot::Receiver<Answer>,
+}
+
+impl Worker {
+    /// Starts a process and greets it.
+    pub async fn start(name: &str, recipe: &Recipe, ground: &Arc<Ground>) -> Result<Worker, Fault> {
+        let mut command = Command::new(&recipe.program, &recipe.dir)
+            .args(&recipe.args)
+            .piped_stdin();
+        for (name, value) in &recipe.vars {
+            command = command.var(name, value);
+        }
+        let mut child = command
+            .spawn(&ground.launcher, &ground.environment)
+            .await
+            .map_err(Fault::Start)?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+            let error = std::io::Error::other("the process has no pipes");
+            return Err(Fault::Start(error.into()));
+        };
+        let process = child.launcher_id().unwrap_or_default();
+        let desk = Arc::new(Desk {
+            name: name.to_owned(),
+            log: recipe.name.clone(),
+            inbox: Mutex::default(),
+            ring: Ring::default(),
+            ended: watch::channel(None).0,
+            blame: OnceLock::new(),
+            ground: ground.clone(),
+        });
+        tracing::info!(tool = name, process, "worker.spawn");
+        ground.events.tell(Event::WorkerSpawn {
+            tool: name.to_owned(),
+            process,
+        });
+        let (wish, wishes) = watch::channel(Wish::Live);
+        let (read, over) = oneshot::channel();
+        let reading = desk.clone();
+        tokio::spawn(async move {
+            let _ = read.send(reading.read(stdout).await);
+        });
+        let (said, silent) = oneshot::channel();
+        let listening = desk.clone();
+        tokio::spawn(async move {
+            listening.listen(stderr).await;
+            let _ = said.send(());
+        });
+        tokio::spawn(desk.clone().keep(process, child, over, silent, wishes));
+        let worker = Worker {
+            hello: OnceLock::new(),
+            stdin: tokio::sync::Mutex::new(stdin),
+            desk,
+            wish,
+            next_id: AtomicU64::new(1),
+        };
+        worker.greet(ground.limits.handshake).await?;
+        Ok(worker)
+    }
+
+    async fn greet(&self, limit: Duration) -> Result<(), Fault> {
+        let params = json!({
+            "protocolVersion": SUPPORTED[0],
+            "supported": SUPPORTED,
+            "capabilities": {},
+            "clientInfo": {"name": "toolcrib", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let asked = self.request("initialize", &params, None);
+        let answer = match tokio::time::timeout(limit, asked).await {
+            Ok(answer) => answer?,
+            Err(_) => return Err(Fault::Handshake(limit.as_millis())),
+        };
+        let value = answer.map_err(|error| {
+            Fault::Greeting(format!("is error {}: {}", error.code, error.message))
+        })?;
+        let hello = Hello::read(value).map_err(Fault::Greeting)?;
+        let _ = self.hello.set(hello);
+        Ok(())
+    }
+
+    pub fn hello(&self) -> Option<&Hello> {
+        self.hello.get()
+    }
+
+    pub fn concurrency(&self) -> usize {
+        self.hello().map_or(1, |hello| hello.concurrency)
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future gives the request up: see [`Worker::given_up`].
+    pub async fn request(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        context: Option<Context>,
+    ) -> Result<Result<Value, RpcError>, Fault> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let line = Outgoing::line(Some(&id.to_string()), method, params)
+            .map_err(|error| Fault::Greeting(format!("could not be asked for: {error}")))?;
+        let (answer, answered) = oneshot::channel();
+        let lost = |how: &Arc<Ending>, reached| Fault::Ended {
+            how: how.as_ref().clone(),
+            reached,
+        };
+        {
+            let mut inbox = self.desk.inbox();
+            if let Some(how) = self.desk.ended.borrow().as_ref() {
+                return Err(lost(how, false));
+            }
+            inbox.waiting.insert(id, Waiting { answer, context });
+        }
+        let _request = Request {
+            desk: &self.desk,
+            id,
+        };
+        if self.write(&line).await.is_err() {
+            // It has ended, or closed its stdin: what will be known soon says more than a broken pipe.
+            let ended = tokio::time::timeout(LAST_BREATH, self.desk.ending()).await;
+            let how = match ended {
+                Ok(how) => how,
+                Err(_) => {
+                    let _ = self.desk.blame.set("closed its stdin and was stopped");
+                    self.kill();
+                    self.desk.ending().await
+                }
+            };
+            return Err(lost(&how, false));
+        }
+        match answered.await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(how)) => Err(lost(&how, true)),
+            Err(_) => Err(lost(&self.desk.ending().await, true)),
+        }
+    }
+
+    /// A line that was begun and not finished makes all that follows unreadable, so the worker ends with it.
+    async fn write(&self, line: &[u8]) -> std::io::Result<()> {
+        struct Torn<'a>(Option<&'a Worker>);
+        impl Drop for Torn<'_> {
+            fn drop(&mut self) {
+                if let Some(worker) = self.0 {
+                    worker.kill();
+                }
+            }
+        }
+        let mut stdin = self.stdin.lock().await;
+        let mut torn = Torn(Some(self));
+        let written = stdin.write_all(line).await;
+        torn.0 = None;
+        written
+    }
+
+    /// Tells the worker that nobody waits for a call any more.
+    pub async fn cancel(&self, id: u64) {
+        let id = id.to_string();
+        if let Ok(line) = Outgoing::line(None, "cancel", json!({"id": id})) {
+            let _ = self.write(&line).await;
+        }
+    }
+
+    /// A call of this worker that was given up and has not been seen to yet.
+    pub fn given_up(&self) -> Option<GivenUp> {
+        self.desk.inbox().given_up.pop()
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.desk.ended.borrow().is_none() && *self.wish.borrow() == Wish::Live
+    }
+
+    /// Asks the process to end and kills it after a grace.
+    pub fn end(&self) {
+        self.wish.send_if_modified(|wish| {
+            let live = *wish == Wish::Live;
+            if live {
+                *wish = Wish::End;
+            }
+            live
+        });
+    }
+
+    pub fn kill(&self) {
+        self.wish.send_replace(Wish::Die);
+    }
+
+    /// Waits until the process and all below it are gone.
+    pub async fn ended(&self) -> Arc<Ending> {
+        self.desk.ending().await
+    }
+}
+
+/// A request in flight; what is left of it when its caller goes away.
+struct Request<'a> {
+    desk: &'a Desk,
+    id: u64,
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        let mut inbox = self.desk.inbox();
+        if let Some(waiting) = inbox.waiting.get_mut(&self.id) {
+            let (answer, answered) = oneshot::channel();
+            waiting.answer = answer;
+            waiting.context = None;
+            inbox.given_up.push(GivenUp {
+                id: self.id,
+                answer: answered,
+            });
+        }
+    }
+}
+
+impl Hello {
+    fn read(value: Value) -> Result<Hello, String> {
+        if !value.is_object() {
+            return Err("is not an object".to_owned());
+        }
+        if value.get("serverInfo").is_some_and(Value::is_object) {
+            return Err(
+                "is an MCP server's; such servers can't be tools of a folder yet".to_owned(),
+            );
+        }
+        let newer = value.get("protocolVersion").and_then(Value::as_str) == Some(SUPPORTED[1]);
+        let concurrency = value.get("concurrency").and_then(Value::as_u64);
+        let concurrency = concurrency.filter(|_| newer).unwrap_or(1);
+        Ok(Hello {
+            concurrency: concurrency.clamp(1, MAX_CONCURRENCY) as usize,
+            cancels: newer,
+            value,
+        })
+    }
+}
+
+impl Desk {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ending(&self) -> Arc<Ending> {
+        let mut ended = self.ended.subscribe();
+        match ended.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(ending)) => ending.clone(),
+            _ => Arc::new(Ending::of("ended")),
+        }
+    }
+
+    async fn read(&self, stdout: impl AsyncRead + Unpin) -> Option<Overflow> {
+        let mut lines = Lines::new(stdout);
+        loop {
+            match lines.next().await {
+                Ok(Some(Line::Message(message))) => self.take(*message),
+                Ok(Some(Line::Text(text))) => self.say(&text),
+                Ok(None) => return None,
+                Err(overflow) => return Some(overflow),
+            }
+        }
+    }
+
+    /// A line for the log that came over stdout.
+    fn say(&self, text: &str) {
+        self.ring.push(text.as_bytes());
+        self.ring.push(b"\n");
+        self.ground.logs.append(&self.log, text.as_bytes());
+    }
+
+    async fn listen(&self, mut stderr: impl AsyncRead + Unpin) {
+        let mut chunk = vec![0; 8 * 1_024];
+        while let Ok(read) = stderr.read(&mut chunk).await {
+            if read == 0 {
+                return;
+            }
+            self.ring.push(&chunk[..read]);
+            self.ground.logs.append(&self.log, &chunk[..read]);
+        }
+    }
+
+    fn take(&self, message: Message) {
+        match message {
+            Message::Answer { id, result } => self.answer(id, result),
+            Message::Notice { method, params } => self.notice(&method, &params),
+        }
+    }
+
+    fn answer(&self, id: Option<u64>, result: Result<Value, RpcError>) {
+        let mut inbox = self.inbox();
+        let only = (inbox.waiting.len() == 1 && result.is_err())
+            .then(|| inbox.waiting.keys().next().copied())
+            .flatten();
+        let waiting = id.or(only).and_then(|id| inbox.waiting.remove(&id));
+        drop(inbox);
+        match waiting {
+            Some(waiting) => {
+                let _ = waiting.answer.send(Ok(result));
+            }
+            None => self.say("[toolcrib] an answer came that no request waits for; it was dropped"),
+        }
+    }
+
+    fn notice(&self, method: &str, params: &Value) {
+        let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
+        match method {
+            "progress" => {
+                let id = params.get("id").and_then(super::message::number);
+                let context = id.and_then(|id| self.inbox().waiting.get(&id)?.context.clone());
+                let Some(context) = context else { return };
+                context.progress(Progress {
+                    title: text("title"),
+                    message: text("message"),
+                    progress: params.get("progress").and_then(Value::as_f64),
+                    total: params.get("total").and_then(Value::as_f64),
+                    data: match params.get("data") {
+                        Some(Value::Object(data)) => data.clone(),
+                        _ => serde_json::Map::new(),
+                    },
+                });
+            }
+            "log" => {
+                let level = text("level").unwrap_or_else(|| "info".to_owned());
+                self.say(&format!(
+                    "[{level}] {}",
+                    text("message").unwrap_or_default()
+                ));
+            }
+            other => tracing::debug!(tool = self.name, method = other, "unknown notification"),
+        }
+    }
+
+    /// Stays with the process until it and all below it are gone, then tells everybody who waits.
+    async fn keep(
+        self: Arc<Desk>,
+        process: u32,
+        mut child: Child,
+        mut over: oneshot::Receiver<Option<Overflow>>,
+        silent: oneshot::Receiver<()>,
+        mut wishes: watch::Receiver<Wish>,
+    ) {
+        let mut why: Option<(String, bool)> = None;
+        let mut reading = true;
+        let mut asked = false;
+        let mut heard = true;
+        let mut end: Option<Instant> = None;
+        let exit = loop {
+            tokio::select! {
+                exit = child.wait() => break exit,
+                overflow = &mut over, if reading => {
+                    reading = false;
+                    match overflow {
+                        Ok(Some(overflow)) => {
+                            why = Some((format!("was stopped: {overflow}"), true));
+                            child.kill();
+                        }
+                        _ => end = Some(Instant::now() + LAST_BREATH),
+                    }
+                }
+                () = tokio::time::sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => {
+                    end = None;
+                    if !reading && !asked && why.is_none() {
+                        why = Some(("closed its stdout and was stopped".to_owned(), true));
+                    }
+                    child.kill();
+                }
+                wish = wishes.changed(), if heard => {
+                    // Whoever could wish is gone: only a process that was asked to end may take its time.
+                    heard = wish.is_ok();
+                    match *wishes.borrow_and_update() {
+                        Wish::Live if heard => {}
+                        Wish::End if asked => {}
+                        Wish::End => {
+                            asked = true;
+                            child.terminate();
+                            end = Some(Instant::now() + self.ground.limits.end_grace);
+                        }
+                        Wish::Live | Wish::Die => {
+                            asked = true;
+                            child.kill();
+                        }
+                    }
+                }
+            }
+        };
+        // What it wrote before its end still counts, and its last words belong to the error.
+        let last_words = async {
+            if reading {
+                let _ = over.await;
+            }
+            let _ = silent.await;
+        };
+        let _ = tokio::time::timeout(LAST_BREATH, last_words).await;
+        let (how, misbehaved) = match (why, &exit) {
+            (Some(why), _) => why,
+            (None, _) if asked => match self.blame.get() {
+                Some(blame) => ((*blame).to_owned(), true),
+                None => ("was stopped".to_owned(), false),
+            },
+            (None, Ok(Exit::Code(code))) => (format!("ended with exit code {code}"), false),
+            (None, Ok(Exit::Signal(signal))) => (format!("was killed by signal {signal}"), false),
+            (None, Ok(Exit::Lost) | Err(_)) => ("was killed from outside".to_owned(), false),
+        };
+        self.finish(
+            process,
+            Ending {
+                how,
+                misbehaved,
+                stderr: self.ring.tail(),
+            },
+        );
+    }
+
+    fn finish(&self, process: u32, ending: Ending) {
+        tracing::info!(
+            tool = self.name,
+            process,
+            reason = ending.how,
+            "worker.exit"
+        );
+        let reason = ending.how.clone();
+        let ending = Arc::new(ending);
+        let waiting: Vec<Waiting> = {
+            let mut inbox = self.inbox();
+            self.ended.send_replace(Some(ending.clone()));
+            inbox.waiting.drain().map(|(_, waiting)| waiting).collect()
+        };
+        for one in waiting {
+            let _ = one.answer.send(Err(ending.clone()));
+        }
+        self.ground.events.tell(Event::WorkerExit {
+            tool: self.name.clone(),
+            process,
+            reason,
+        });
+    }
+}

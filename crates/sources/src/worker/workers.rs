@@ -1,0 +1,118 @@
+//! All pools of a crib: shared by key, looked after while they live, and closed together.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+use toolcrib_core::Teller;
+use toolcrib_core::store::Logs;
+use toolcrib_sandbox::{Environment, Launcher};
+
+use super::{Limits, Pool, Recipe};
+
+/// How often pools are looked after, at most.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What makes two pools the same: the content they run, and how it is run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key(pub Arc<str>);
+
+/// What every worker stands on.
+pub struct Ground {
+    pub launcher: Launcher,
+    pub environment: Environment,
+    pub logs: Arc<dyn Logs>,
+    pub events: Teller,
+    pub limits: Limits,
+}
+
+/// All pools of a crib.
+pub struct Workers {
+    ground: Arc<Ground>,
+    pools: Arc<Mutex<Pools>>,
+}
+
+#[derive(Default)]
+struct Pools {
+    by_key: HashMap<Key, Weak<Pool>>,
+    closed: bool,
+    /// Is somebody looking after them?
+    attended: bool,
+}
+
+impl Workers {
+    pub fn new(
+        launcher: Launcher,
+        environment: Environment,
+        logs: Arc<dyn Logs>,
+        events: Teller,
+        limits: Limits,
+    ) -> Workers {
+        let ground = Ground {
+            launcher,
+            environment,
+            logs,
+            events,
+            limits,
+        };
+        Workers {
+            ground: Arc::new(ground),
+            pools: Arc::default(),
+        }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.ground.limits
+    }
+
+    /// The pool of this key: the one there is, or a new one. It lives as long as somebody holds it.
+    pub fn pool(&self, key: Key, recipe: Recipe) -> Arc<Pool> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.by_key.get(&key).and_then(Weak::upgrade) {
+            return pool;
+        }
+        pools.by_key.retain(|_, pool| pool.strong_count() > 0);
+        let pool = Arc::new(Pool::new(recipe, self.ground.clone(), pools.closed));
+        pools.by_key.insert(key, Arc::downgrade(&pool));
+        pool
+    }
+
+    /// Looks after all pools until the crib ends: idle workers are stopped, running ones asked for their health.
+    pub fn attend(&self) {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut pools.attended, true) {
+            return;
+        }
+        let limits = self.ground.limits;
+        let every = TICK.min(limits.idle / 2).min(limits.health_every / 2);
+        let pools = Arc::downgrade(&self.pools);
+        tokio::spawn(async move {
+            let mut tick = tokio::time::interval(every.max(Duration::from_millis(10)));
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tick.tick().await;
+                let Some(pools) = pools.upgrade() else { return };
+                for pool in living(&pools) {
+                    pool.attend();
+                }
+            }
+        });
+    }
+
+    /// Ends everything: no new calls, `grace` for those in flight, then the processes are asked to end and killed.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.pools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .closed = true;
+        let pools = living(&self.pools);
+        let closing = pools.iter().map(|pool| pool.close(grace));
+        futures_util::future::join_all(closing).await;
+    }
+}
+
+fn living(pools: &Mutex<Pools>) -> Vec<Arc<Pool>> {
+    let pools = pools.lock().unwrap_or_else(PoisonError::into_inner);
+    pools.by_key.values().filter_map(Weak::upgrade).collect()
+}

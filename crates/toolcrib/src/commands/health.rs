@@ -1,0 +1,67 @@
+//! `toolcrib health`: asks the processes behind tools how they are.
+
+use clap::Args;
+
+use super::reach::Reach;
+use super::{Done, Scene, Target};
+use crate::printer::{GREEN, RED, YELLOW, plain};
+use crate::wire::CheckView;
+
+/// Ask a tool's process how it is, starting one if need be
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without a name every tool with a process of its own is asked. Exit code 1 when one is unhealthy."
+)]
+pub struct Health {
+    /// The tool's name
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub target: Target,
+}
+
+impl Health {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let reach = Reach::open(scene, &self.target).await?;
+        let checked = self.check(&reach).await;
+        reach.close().await;
+        let checked = checked?;
+        let unwell = checked.iter().any(|one| one.health_status == "unhealthy");
+        let printer = scene.printer;
+        if printer.is_json() {
+            match (&self.name, checked.as_slice()) {
+                (Some(_), [one]) => printer.json(one),
+                _ => printer.json(&checked),
+            }
+            return Ok(u8::from(unwell));
+        }
+        if checked.is_empty() {
+            printer.line("no tool has a process of its own");
+        }
+        for one in &checked {
+            let style = match one.health_status.as_str() {
+                "healthy" => GREEN,
+                "unhealthy" => RED,
+                _ => YELLOW,
+            };
+            let message = one.message.as_deref().map(plain).unwrap_or_default();
+            printer.line(format!(
+                "{:<24} {style}{:<10}{style:#} {:<8} {message}",
+                one.name, one.health_status, one.status
+            ));
+        }
+        Ok(u8::from(unwell))
+    }
+
+    async fn check(&self, reach: &Reach) -> Result<Vec<CheckView>, crate::failure::Failure> {
+        if let Some(name) = &self.name {
+            return Ok(vec![reach.check(name).await?]);
+        }
+        let mut checked = Vec::new();
+        for tool in reach.tools().await?.tools {
+            if tool.source == "executable" && tool.status != "untrusted" {
+                checked.push(reach.check(&tool.name).await?);
+            }
+        }
+        Ok(checked)
+    }
+}

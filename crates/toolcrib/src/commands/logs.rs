@@ -1,0 +1,95 @@
+//! `toolcrib logs`: what a tool's worker said on stderr.
+
+use std::time::Duration;
+
+use clap::Args;
+use toolcrib_core::ErrorCode;
+use toolcrib_sources::Follow;
+use toolcrib_store::LogFiles;
+
+use super::{Done, Scene};
+use crate::config::Flags;
+use crate::failure::Failure;
+use crate::open::Opened;
+
+/// How much of the past is shown.
+const PAST: u64 = 64 * 1_024;
+/// How often a log is looked at when it is followed.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Show what a tool's worker said on stderr
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// The tool's name
+    pub name: String,
+    /// Go on showing what is said, until Ctrl-C
+    #[arg(long, short)]
+    pub follow: bool,
+}
+
+impl Logs {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let opened = Opened::wire(
+            scene.env.clone(),
+            Flags::default(),
+            scene.globals.project.as_deref(),
+        )?;
+        let log = log_of(&opened, &self.name).await?;
+        let mut at = self.print(scene, &opened.logs, &log, 0)?;
+        if !self.follow {
+            return Ok(0);
+        }
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if opened.logs.end(&log) != at {
+                at = self.print(scene, &opened.logs, &log, at)?;
+            }
+        }
+    }
+
+    fn print(&self, scene: &Scene, logs: &LogFiles, log: &str, from: u64) -> Result<u64, Failure> {
+        let (text, end) = logs.read(log, from, PAST).map_err(|error| {
+            Failure::new(
+                ErrorCode::Unavailable,
+                format!("the log of `{}` can't be read", self.name),
+            )
+            .cause(error)
+            .hint("check the permissions of Toolcrib's data folder")
+        })?;
+        let text = String::from_utf8_lossy(&text);
+        if scene.printer.is_json() {
+            for line in text.lines() {
+                let said = serde_json::json!({"tool": self.name, "line": line});
+                scene.printer.json_line(&said);
+            }
+        } else if text.is_empty() && from == 0 && !self.follow {
+            scene
+                .printer
+                .note(format!("`{}` has said nothing yet", self.name));
+        } else if !text.is_empty() {
+            scene.printer.text(text.trim_end_matches('\n'));
+        }
+        Ok(end)
+    }
+}
+
+/// What the tool's log is called: its file's name without the suffix. A program that does not load has one too.
+pub async fn log_of(opened: &Opened, name: &str) -> Result<String, Failure> {
+    let _sources = opened.load(Follow::Nothing).await;
+    let catalog = opened.crib.tools();
+    if let Some(tool) = catalog.get(name) {
+        if tool.source != toolcrib_core::SourceKind::Executable {
+            return Err(Failure::new(
+                ErrorCode::BadRequest,
+                format!("`{name}` has no process of its own, so there is no log"),
+            )
+            .hint("what its program says on stderr comes with the outcome of a call"));
+        }
+        let log = tool.module.split_once('.').map_or(name, |(_, stem)| stem);
+        return Ok(log.to_owned());
+    }
+    if opened.logs.file(name).exists() {
+        return Ok(name.to_owned());
+    }
+    Err(toolcrib_core::crib::unknown_tool(name, &catalog).into())
+}
