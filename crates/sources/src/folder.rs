@@ -40,6 +40,8 @@ pub struct Folder {
     pub rank: u16,
     /// [`Access::Open`], or [`Access::Untrusted`] with the project it belongs to.
     pub access: Access,
+    /// Names of entries of this folder that are trusted singly, although `access` is [`Access::Untrusted`].
+    pub trusted: Vec<String>,
 }
 
 /// The kinds of entries that can hold tools. A new language is a line here and a loader.

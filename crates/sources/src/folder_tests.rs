@@ -59,6 +59,7 @@ fn scene(access: Access) -> Scene {
         scope: Scope::Local,
         rank: 0,
         access,
+        trusted: Vec::new(),
     };
     Scene {
         _dir: dir,
@@ -238,6 +239,7 @@ fn a_folder_that_is_home_or_leads_out_is_neither_walked_nor_watched() {
             access: Access::Untrusted {
                 project: root.clone(),
             },
+            trusted: Vec::new(),
         });
         assert!(!scene.shelf.may_be_watched(&scene.place));
         assert_eq!(scene.look(&Reread::Nothing), ["tools"]);

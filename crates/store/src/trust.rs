@@ -1,4 +1,5 @@
-//! Which projects a person said yes to, in one small file of the user's data folder.
+//! Which projects, and which single tools of other projects, a person said yes to, in one small file of the user's
+//! data folder.
 //!
 //! Trust is by path, as with direnv and VS Code. What can't be read is not trusted.
 //!
@@ -26,7 +27,7 @@ pub enum TrustError {
     Path(String),
 }
 
-/// One trusted project.
+/// One trusted project, or one trusted entry of a tools folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trusted {
@@ -34,15 +35,18 @@ pub struct Trusted {
     pub trusted_at_ms: u64,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Page {
     version: u32,
     projects: Vec<Trusted>,
+    /// Files and folders of tools that are trusted singly; books written before there were any have no such list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<Trusted>,
 }
 
 const VERSION: u32 = 1;
 
-/// The list of trusted projects.
+/// The list of trusted projects, and of entries that are trusted singly.
 #[derive(Debug, Clone)]
 pub struct TrustBook {
     file: PathBuf,
@@ -69,15 +73,24 @@ impl TrustBook {
     }
 
     pub fn list(&self) -> Result<Vec<Trusted>, TrustError> {
+        Ok(self.read()?.projects)
+    }
+
+    /// Every entry that is trusted singly, of whatever project.
+    pub fn list_entries(&self) -> Result<Vec<Trusted>, TrustError> {
+        Ok(self.read()?.entries)
+    }
+
+    fn read(&self) -> Result<Page, TrustError> {
         let text = match std::fs::read(&self.file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Page::default()),
             Err(error) => return Err(TrustError::Read(self.file.clone(), error)),
         };
         let page: Page = serde_json::from_slice(&text)
             .map_err(|error| TrustError::Damaged(self.file.clone(), error))?;
         match page.version {
-            VERSION => Ok(page.projects),
+            VERSION => Ok(page),
             _ => Err(TrustError::Newer(self.file.clone())),
         }
     }
@@ -97,42 +110,46 @@ impl TrustBook {
 
     /// Says yes to a project. Gives whether that is new.
     pub fn trust(&self, project: &Path, now_ms: u64) -> Result<bool, TrustError> {
-        let path = project
-            .to_str()
-            .ok_or_else(|| TrustError::Path(project.display().to_string()))?
-            .to_owned();
-        self.change(|projects| {
-            let new = !projects.iter().any(|trusted| trusted.path == path);
-            if new {
-                projects.push(Trusted {
-                    path,
-                    trusted_at_ms: now_ms,
-                });
-                projects.sort_by(|a, b| a.path.cmp(&b.path));
-            }
-            new
-        })
+        let path = text_of(project)?;
+        self.change(|page| add(&mut page.projects, path, now_ms))
     }
 
-    /// Takes the yes back. Gives whether there was one.
+    /// Takes the yes back, also from single entries of the project. Gives whether there was one.
     pub fn revoke(&self, project: &Path) -> Result<bool, TrustError> {
-        self.change(|projects| {
-            let before = projects.len();
-            projects.retain(|trusted| Path::new(&trusted.path) != project);
-            projects.len() != before
+        self.change(|page| {
+            let projects = remove(&mut page.projects, |path| path == project);
+            let entries = remove(&mut page.entries, |path| path.starts_with(project));
+            projects || entries
         })
     }
 
-    fn change(&self, edit: impl FnOnce(&mut Vec<Trusted>) -> bool) -> Result<bool, TrustError> {
+    /// Says yes to one file or folder of a tools folder, and to nothing beside it. Gives whether that is new.
+    pub fn trust_entry(&self, entry: &Path, now_ms: u64) -> Result<bool, TrustError> {
+        let path = text_of(entry)?;
+        self.change(|page| add(&mut page.entries, path, now_ms))
+    }
+
+    /// Takes the yes to one entry back. Gives whether there was one.
+    pub fn revoke_entry(&self, entry: &Path) -> Result<bool, TrustError> {
+        self.change(|page| remove(&mut page.entries, |path| path == entry))
+    }
+
+    /// The entries below a project's root that are trusted singly, sorted.
+    pub fn trusted_entries(&self, project_root: &Path) -> Result<Vec<PathBuf>, TrustError> {
+        let entries = self.list_entries()?.into_iter();
+        Ok(entries
+            .map(|entry| PathBuf::from(entry.path))
+            .filter(|path| path.starts_with(project_root))
+            .collect())
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut Page) -> bool) -> Result<bool, TrustError> {
         let refused = |error| TrustError::Write(self.file.clone(), error);
         let _lock = file::lock(&self.file).map_err(refused)?;
-        let mut projects = self.list()?;
-        let changed = edit(&mut projects);
+        let mut page = self.read()?;
+        let changed = edit(&mut page);
         if changed {
-            let page = Page {
-                version: VERSION,
-                projects,
-            };
+            page.version = VERSION;
             let mut text =
                 serde_json::to_vec_pretty(&page).map_err(|error| refused(error.into()))?;
             text.push(b'\n');
@@ -140,6 +157,31 @@ impl TrustBook {
         }
         Ok(changed)
     }
+}
+
+fn text_of(path: &Path) -> Result<String, TrustError> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| TrustError::Path(path.display().to_string()))
+}
+
+/// Adds a path that is not there yet. Gives whether it was not.
+fn add(list: &mut Vec<Trusted>, path: String, now_ms: u64) -> bool {
+    let new = !list.iter().any(|trusted| trusted.path == path);
+    if new {
+        list.push(Trusted {
+            path,
+            trusted_at_ms: now_ms,
+        });
+        list.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    new
+}
+
+/// Removes paths. Gives whether there were any.
+fn remove(list: &mut Vec<Trusted>, which: impl Fn(&Path) -> bool) -> bool {
+    let before = list.len();
+    list.retain(|trusted| !which(Path::new(&trusted.path)));
+    list.len() != before
 }
 
 #[cfg(test)]
@@ -178,6 +220,53 @@ mod tests {
         assert_eq!(std::fs::read_to_string(book.file()).unwrap(), "{ nonsense");
         std::fs::write(book.file(), r#"{"version": 9, "projects": []}"#).unwrap();
         assert!(matches!(book.list(), Err(TrustError::Newer(_))));
+    }
+
+    #[test]
+    fn an_entry_is_trusted_without_its_project_and_goes_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let book = TrustBook::in_folder(dir.path());
+        let project = Path::new("/p/a");
+        let entries = ["/p/a/.toolcrib/tools/x", "/p/a/.toolcrib/tools/b.json"];
+        for entry in entries {
+            assert!(book.trust_entry(Path::new(entry), 1).unwrap());
+            assert!(!book.trust_entry(Path::new(entry), 2).unwrap());
+        }
+        book.trust_entry(Path::new("/p/ab/.toolcrib/tools/x"), 3)
+            .unwrap();
+        assert!(!book.is_trusted(project).unwrap());
+        assert!(book.list().unwrap().is_empty());
+        let known = |book: &TrustBook| book.trusted_entries(project).unwrap();
+        assert_eq!(
+            known(&book),
+            [PathBuf::from(entries[1]), PathBuf::from(entries[0])]
+        );
+        assert!(book.revoke_entry(Path::new(entries[0])).unwrap());
+        assert!(!book.revoke_entry(Path::new(entries[0])).unwrap());
+        assert_eq!(known(&book), [PathBuf::from(entries[1])]);
+        // A project's own yes and its entries end together; a neighbour keeps his.
+        book.trust(project, 4).unwrap();
+        assert!(book.revoke(project).unwrap());
+        assert_eq!(known(&book), Vec::<PathBuf>::new());
+        assert!(!book.revoke(project).unwrap());
+        assert_eq!(book.list_entries().unwrap().len(), 1);
+        assert!(book.revoke(Path::new("/p/ab")).unwrap());
+    }
+
+    #[test]
+    fn a_book_from_before_there_were_entries_is_read_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let book = TrustBook::in_folder(dir.path());
+        let old = r#"{"version": 1, "projects": [{"path": "/a", "trustedAtMs": 7}]}"#;
+        std::fs::write(book.file(), old).unwrap();
+        assert_eq!(book.trusted_since(Path::new("/a")).unwrap(), Some(7));
+        assert!(book.trusted_entries(Path::new("/a")).unwrap().is_empty());
+        book.trust_entry(Path::new("/b/x"), 8).unwrap();
+        assert_eq!(book.trusted_since(Path::new("/a")).unwrap(), Some(7));
+        book.revoke_entry(Path::new("/b/x")).unwrap();
+        // Without entries the file is what an older Toolcrib writes.
+        let text = std::fs::read_to_string(book.file()).unwrap();
+        assert!(!text.contains("entries"), "{text}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use toolcrib_store::{
     DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, TrustBook, TrustStamp,
 };
 
-use crate::config::{Flags, Project, Settings, project, project_config};
+use crate::config::{Flags, Project, Settings, project, project_config, trust_entries};
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::printer::plain;
@@ -102,6 +102,15 @@ fn launcher(env: &Env) -> Result<Launcher, Failure> {
     }
 }
 
+/// Where last good versions are kept.
+pub fn last_good_files(env: &Env) -> Result<LastGoodFiles, Failure> {
+    let cache = match env.cache_folder() {
+        Some(cache) => cache,
+        None => data_folder(env)?.join("cache"),
+    };
+    Ok(LastGoodFiles::in_folder(&cache))
+}
+
 pub fn trust_of(book: &TrustBook, project: Option<&Project>) -> Trust {
     match project.map(|project| book.trusted_since(&project.root)) {
         Some(Ok(Some(since_ms))) => Trust::Trusted { since_ms },
@@ -110,16 +119,22 @@ pub fn trust_of(book: &TrustBook, project: Option<&Project>) -> Trust {
     }
 }
 
+/// What is trusted singly in the project; nothing where the book can't be read.
+fn entries_of(book: &TrustBook, project: Option<&Project>) -> Vec<PathBuf> {
+    let entries = project.and_then(|project| book.trusted_entries(&project.root).ok());
+    entries.unwrap_or_default()
+}
+
 impl Opened {
     /// Wires a crib without loading anything into it yet.
     pub fn wire(env: Env, flags: Flags, project_flag: Option<&Path>) -> Result<Opened, Failure> {
         let project = project::find(project_flag, &env)?;
         let data = data_folder(&env)?;
-        let cache = env.cache_folder().unwrap_or_else(|| data.join("cache"));
         let book = TrustBook::in_folder(&data);
         let stamp = Stamp::of(&book, &env, project.as_ref());
         let trust = trust_of(&book, project.as_ref());
-        let settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
+        let mut settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
+        trust_entries(&mut settings.folders, &entries_of(&book, project.as_ref()));
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
         let crib = Arc::new(Crib::new(
             outputs.clone(),
@@ -146,7 +161,7 @@ impl Opened {
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs)
         });
-        let last_good = Arc::new(LastGoodFiles::in_folder(&cache));
+        let last_good = Arc::new(last_good_files(&env)?);
         Ok(Opened {
             crib,
             place,
@@ -276,6 +291,7 @@ impl Opened {
                     }
                 }
             }
+            trust_entries(&mut folders, &entries_of(&self.book, self.project.as_ref()));
             tell(reasons);
             sources.set_folders(folders.clone()).await;
         }
@@ -290,6 +306,7 @@ impl Opened {
                 folder.access = Access::Untrusted {
                     project: project.root.clone(),
                 };
+                folder.trusted.clear();
             }
         }
         folders

@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::open::data_folder;
 use crate::printer::{BOLD, GREEN};
 
-const HELLO: &str = include_str!("../../../../templates/plugin/hello.json");
-const CONFIG: &str = include_str!("../../../../templates/config.toml");
+const HELLO: &str = include_str!("../../../../templates/init/hello.json");
+const CONFIG: &str = include_str!("../../../../templates/init/config.toml");
 
 /// Make this folder a project with one working tool
 #[derive(Debug, Args)]

@@ -1,9 +1,10 @@
 //! `toolcrib trust`: yes to a project's code, by a person and without a prompt.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use toolcrib_core::store::LastGood;
 use toolcrib_core::{Scope, Tool};
 use toolcrib_sources::Follow;
 use toolcrib_store::TrustBook;
@@ -12,7 +13,7 @@ use super::list::heading;
 use super::{Done, Scene};
 use crate::config::{Flags, Project, ProjectError, project};
 use crate::failure::Failure;
-use crate::open::{Opened, data_folder};
+use crate::open::{Opened, data_folder, last_good_files};
 use crate::printer::{GREEN, plain};
 use crate::wire::ToolView;
 
@@ -25,10 +26,10 @@ use crate::wire::ToolView;
 pub struct Trust {
     /// The project; the one around the working directory if not given
     pub dir: Option<PathBuf>,
-    /// Take trust back
+    /// Take trust back, from a project or from one tool that `new` trusted (give its path)
     #[arg(long, conflicts_with = "list")]
     pub revoke: bool,
-    /// List the trusted projects
+    /// List the trusted projects, and tools that are trusted singly
     #[arg(long)]
     pub list: bool,
 }
@@ -99,6 +100,11 @@ async fn declared(scene: &Scene, project: &Project) -> Result<Vec<Tool>, Failure
 }
 
 fn revoke(scene: &Scene, book: &TrustBook, flag: Option<PathBuf>) -> Done {
+    if let Some(entry) = flag.as_deref().and_then(|path| entry_at(scene, path))
+        && book.revoke_entry(&entry)?
+    {
+        return revoked(scene, &entry);
+    }
     // A project that is gone can still be forgotten, by the path it had.
     let root = match find(scene, flag.clone()) {
         Ok(project) => project.root,
@@ -124,11 +130,34 @@ fn revoke(scene: &Scene, book: &TrustBook, flag: Option<PathBuf>) -> Done {
     Ok(0)
 }
 
-fn list(scene: &Scene, book: &TrustBook) -> Done {
-    let projects = book.list()?;
+/// The path that an entry of a tools folder has in the book: links in its folder's path are followed, itself is not.
+fn entry_at(scene: &Scene, path: &Path) -> Option<PathBuf> {
+    let path = scene.env.directory.join(path);
+    let folder = path.parent()?.canonicalize().ok()?;
+    Some(folder.join(path.file_name()?))
+}
+
+fn revoked(scene: &Scene, entry: &Path) -> Done {
+    // What stood in for it while it was broken ends with its trust.
+    if let (Some(folder), Some(name)) = (entry.parent(), entry.file_name()) {
+        let name = name.to_string_lossy().into_owned();
+        last_good_files(&scene.env)?.forget(folder, &[name]);
+    }
     let printer = scene.printer;
     if printer.is_json() {
-        printer.json(&json!({"projects": projects}));
+        printer.json(&json!({"entry": entry, "trusted": false, "new": true}));
+    } else {
+        printer.line(format!("no longer trusted: {}", entry.display()));
+    }
+    Ok(0)
+}
+
+fn list(scene: &Scene, book: &TrustBook) -> Done {
+    let projects = book.list()?;
+    let entries = book.list_entries()?;
+    let printer = scene.printer;
+    if printer.is_json() {
+        printer.json(&json!({"projects": projects, "entries": entries}));
         return Ok(0);
     }
     if projects.is_empty() {
@@ -136,6 +165,9 @@ fn list(scene: &Scene, book: &TrustBook) -> Done {
     }
     for project in projects {
         printer.line(project.path);
+    }
+    for entry in entries {
+        printer.line(format!("{} (this tool alone)", entry.path));
     }
     Ok(0)
 }

@@ -222,9 +222,24 @@ fn folders(
             scope,
             rank: folders.len() as u16,
             access,
+            trusted: Vec::new(),
         });
     }
     folders
+}
+
+/// Tells each folder that is not trusted which of its entries are trusted singly.
+pub fn trust_entries(folders: &mut [Folder], entries: &[PathBuf]) {
+    for folder in folders {
+        let own = entries
+            .iter()
+            .filter(|entry| entry.parent() == Some(folder.path.as_path()));
+        let names = own.filter_map(|entry| entry.file_name()?.to_str());
+        folder.trusted = match folder.access {
+            Access::Untrusted { .. } => names.map(str::to_owned).collect(),
+            _ => Vec::new(),
+        };
+    }
 }
 
 /// `~/` means home, as a shell would have it.

@@ -211,3 +211,32 @@ fn a_bad_variable_is_named() {
             .is_err()
     );
 }
+
+#[test]
+fn entries_are_trusted_singly_where_the_project_is_not() {
+    let world = world("tool_dirs = [\"more\"]\n", "");
+    let root = &world.project.root;
+    let entries = [
+        root.join(".toolcrib/tools/greet"),
+        root.join(".toolcrib/tools/deep/er"),
+        root.join("more/a.json"),
+        root.join(".toolcrib/tools"),
+    ];
+    let mut folders = world.load(&[], false).unwrap().folders;
+    assert!(folders.iter().all(|folder| folder.trusted.is_empty()));
+    trust_entries(&mut folders, &entries);
+    let trusted = |folders: &[Folder], end: &str| {
+        let found = folders.iter().find(|folder| folder.path.ends_with(end));
+        found.unwrap().trusted.clone()
+    };
+    assert_eq!(trusted(&folders, ".toolcrib/tools"), ["greet"]);
+    assert_eq!(trusted(&folders, "more"), ["a.json"]);
+    let before = folders.clone();
+    trust_entries(&mut folders, &entries[2..]);
+    assert!(trusted(&folders, ".toolcrib/tools").is_empty());
+    assert_ne!(before, folders, "a change is noticed");
+    // In a trusted project nothing needs to be trusted singly.
+    let mut folders = world.load(&[], true).unwrap().folders;
+    trust_entries(&mut folders, &entries);
+    assert!(folders.iter().all(|folder| folder.trusted.is_empty()));
+}
