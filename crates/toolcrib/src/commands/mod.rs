@@ -20,6 +20,7 @@ mod init;
 mod list;
 mod logs;
 mod mcp;
+mod new;
 mod reach;
 mod relay;
 mod reload;
@@ -51,6 +52,7 @@ pub struct Cli {
 pub const GROUPS: &str = "\
 Start:
   init         Make this folder a project with one working tool
+  new          Write a new tool from a template, ready to be changed
   connect      Print what a coding agent needs to use the tools
   trust        Say yes to a project's tools, or take it back
 
@@ -102,6 +104,7 @@ pub struct Target {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Init(init::Init),
+    New(new::New),
     Connect(connect::Connect),
     Trust(trust::Trust),
     List(list::List),
@@ -179,6 +182,7 @@ pub fn run() -> ExitCode {
 async fn dispatch(verb: Verb, scene: &Scene) -> Done {
     match verb {
         Verb::Init(command) => command.run(scene).await,
+        Verb::New(command) => command.run(scene).await,
         Verb::Connect(command) => command.run(scene),
         Verb::Trust(command) => command.run(scene).await,
         Verb::List(command) => command.run(scene).await,

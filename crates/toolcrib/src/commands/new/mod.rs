@@ -1,0 +1,313 @@
+//! `toolcrib new`: a working tool from a template, trusted by itself and without the rest of its project.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use toolcrib_core::{ErrorCode, SourceKind, ToolName};
+use toolcrib_sources::Follow;
+
+use super::{Done, Scene};
+use crate::config::{Flags, Project, project::MARKER};
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::open::{Opened, Trust};
+use crate::printer::{BOLD, GREEN, YELLOW, plain};
+
+mod build;
+mod draft;
+mod template;
+
+use draft::Draft;
+use template::Template;
+
+/// Arguments that every template's tool takes.
+const EXAMPLE: &str = r#"{"text": "hi"}"#;
+
+/// Write a new tool from a template, ready to be changed
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Writes into .toolcrib/tools/ of the project, or with --global into the folder whose tools every \
+    project has. Nothing that is there is overwritten. In a project that is not trusted, the new tool alone is \
+    trusted, by its path; the rest of the project still waits for `toolcrib trust`."
+)]
+pub struct New {
+    /// The tool's name: letters, digits, `_` and `-`
+    pub name: String,
+    /// What it is written in
+    #[arg(long, value_enum, default_value_t = Template::PythonRpc)]
+    pub template: Template,
+    /// Write it for every project, into the user's own tools folder
+    #[arg(long)]
+    pub global: bool,
+}
+
+/// What was written.
+struct Written {
+    entry: PathBuf,
+    files: Vec<PathBuf>,
+    warnings: Vec<String>,
+    /// Is there a program to run? False only where building it failed.
+    built: bool,
+}
+
+impl New {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let name = self.checked_name()?;
+        let flag = scene.globals.project.as_deref();
+        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag)?;
+        let tools = match self.global {
+            true => global_folder(&scene.env)?,
+            false => local_folder(&opened, scene, &name)?,
+        };
+        let single = !self.global && !opened.trust.is_trusted();
+        if single && let Trust::Unknown(_) = &opened.trust {
+            // Says why, before anything is written.
+            opened.book.list()?;
+        }
+        make_folder(&tools)?;
+        refuse_taken(&opened, &tools, &name).await?;
+        let mut written = self.write(scene, &opened, &tools, &name).await?;
+        if single {
+            opened.book.trust_entry(&written.entry, crate::now_ms())?;
+        }
+        if !opened.settings.folders.iter().any(|f| f.path == tools) {
+            written.warnings.push(format!(
+                "the setting `tools_dir` replaces `{}`, so the tool is not seen there",
+                tools.display()
+            ));
+        }
+        self.tell(scene, &name, &written, single);
+        Ok(u8::from(!written.built))
+    }
+
+    /// A name that a tool may have, and a file or folder that is looked at.
+    fn checked_name(&self) -> Result<ToolName, Failure> {
+        let name = ToolName::new(&self.name).map_err(|error| {
+            Failure::new(ErrorCode::BadRequest, error.to_string())
+                .hint("take 1 to 64 letters, digits, `_` and `-`, such as `word-count`")
+        })?;
+        let entry = self.template.entry(name.as_str());
+        let config = |start: &str| entry.starts_with(start) && entry.ends_with(".json");
+        let passed_over = entry.starts_with('_')
+            || entry == "node_modules"
+            || config("package")
+            || config("tsconfig");
+        if passed_over {
+            let message = format!("`{entry}` would not be looked at: such names are not for tools");
+            return Err(Failure::new(ErrorCode::BadRequest, message).hint("take another name"));
+        }
+        Ok(name)
+    }
+
+    /// Writes the template's files, out of sight until they are whole.
+    async fn write(
+        &self,
+        scene: &Scene,
+        opened: &Opened,
+        tools: &Path,
+        name: &ToolName,
+    ) -> Result<Written, Failure> {
+        let template = self.template;
+        let entry = tools.join(template.entry(name.as_str()));
+        let refused = |error: io::Error| match error.kind() {
+            io::ErrorKind::AlreadyExists => taken(name, &entry),
+            _ => unwritable(&entry, error),
+        };
+        let draft = Draft::in_folder(tools).map_err(refused)?;
+        let mut names = Vec::new();
+        for file in template.files() {
+            draft
+                .write(file.name, &file.text(name.as_str()), file.executable)
+                .map_err(refused)?;
+            names.push(file.name);
+        }
+        let mut warnings = missing(template, &scene.env);
+        let mut built = true;
+        if template == Template::Rust && warnings.is_empty() {
+            scene
+                .printer
+                .note(format!("building `{name}` with rustc …"));
+            match build::build(opened, &scene.env, draft.folder()).await {
+                Ok(()) => names.push("tool"),
+                Err(reason) => {
+                    built = false;
+                    warnings.push(format!("it could not be built: {reason}"));
+                }
+            }
+        }
+        if template == Template::Rust && !names.contains(&"tool") {
+            warnings.push(format!(
+                "build it before the first call: cd '{}' && rustc --edition 2021 -O -o tool main.rs",
+                entry.display()
+            ));
+        }
+        let files = match template.is_folder() {
+            true => {
+                draft.place(&entry).map_err(refused)?;
+                names.iter().map(|name| entry.join(name)).collect()
+            }
+            false => {
+                draft.place_file("tool.json", &entry).map_err(refused)?;
+                vec![entry.clone()]
+            }
+        };
+        Ok(Written {
+            entry,
+            files,
+            warnings,
+            built,
+        })
+    }
+
+    fn tell(&self, scene: &Scene, name: &ToolName, written: &Written, single: bool) {
+        let project = match &scene.globals.project {
+            Some(project) => format!("--project '{}' ", project.display()),
+            None => String::new(),
+        };
+        let next = format!("toolcrib {project}test {name} '{EXAMPLE}'");
+        let printer = scene.printer;
+        if printer.is_json() {
+            printer.json(&json!({
+                "name": name.as_str(),
+                "template": self.template.as_str(),
+                "scope": if self.global { "global" } else { "local" },
+                "written": written.files,
+                "trustedEntry": single.then_some(&written.entry),
+                "warnings": written.warnings,
+                "next": next,
+            }));
+            return;
+        }
+        for file in &written.files {
+            printer.line(format!("{GREEN}wrote{GREEN:#}    {}", file.display()));
+        }
+        if single {
+            printer.line(format!(
+                "{GREEN}trusted{GREEN:#}  {}",
+                written.entry.display()
+            ));
+            printer.line("         (this tool alone; the rest of the project is not trusted)");
+        }
+        for warning in &written.warnings {
+            printer.note(format!("{YELLOW}warning:{YELLOW:#} {}", plain(warning)));
+        }
+        printer.line("");
+        printer.line("Next:");
+        printer.line(format!("  {BOLD}{next}{BOLD:#}"));
+    }
+}
+
+fn global_folder(env: &Env) -> Result<PathBuf, Failure> {
+    let config = env.config_folder().ok_or_else(|| {
+        Failure::new(
+            ErrorCode::BadRequest,
+            "there is no home directory with tools for every project",
+        )
+        .hint("set HOME or XDG_CONFIG_HOME")
+    })?;
+    Ok(config.join("tools"))
+}
+
+fn local_folder(opened: &Opened, scene: &Scene, name: &ToolName) -> Result<PathBuf, Failure> {
+    let Some(project) = &opened.project else {
+        let message = format!(
+            "there is no project around `{}`",
+            scene.env.directory.display()
+        );
+        return Err(Failure::new(ErrorCode::BadRequest, message).hint(format!(
+            "make one here with `toolcrib init`, or a tool for every project: `toolcrib new {name} --global`"
+        )));
+    };
+    let marker = project.root.join(MARKER);
+    let tools = marker.join("tools");
+    if !opened.trust.is_trusted() {
+        refuse_way_out(project, &marker)?;
+        refuse_way_out(project, &tools)?;
+    }
+    Ok(tools)
+}
+
+/// Nothing is written where a link of a project that nobody trusted leads to.
+fn refuse_way_out(project: &Project, folder: &Path) -> Result<(), Failure> {
+    let inside = match folder.symlink_metadata() {
+        Err(_) => true,
+        Ok(_) => folder
+            .canonicalize()
+            .is_ok_and(|real| real.starts_with(&project.root)),
+    };
+    if inside {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` leads out of the project, which is not trusted",
+        folder.display()
+    );
+    Err(Failure::new(ErrorCode::Denied, message)
+        .hint("look where the link leads; `toolcrib trust` if that is meant so"))
+}
+
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))
+}
+
+/// Refuses a name that a file of the folder, or a tool in one, has already.
+async fn refuse_taken(opened: &Opened, tools: &Path, name: &ToolName) -> Result<(), Failure> {
+    let entries = std::fs::read_dir(tools).map_err(|error| unwritable(tools, error))?;
+    for entry in entries.flatten() {
+        let file = entry.file_name();
+        let stem = file.to_str().map(|f| f.split_once('.').map_or(f, |f| f.0));
+        if stem == Some(name.as_str()) {
+            return Err(taken(name, &entry.path()));
+        }
+    }
+    let _sources = opened.load(Follow::Nothing).await;
+    let catalog = opened.crib.tools();
+    let mut found = catalog.tools().filter(|tool| tool.name() == name.as_str());
+    match found.find(|tool| tool.source == SourceKind::Builtin || lies_in(&tool.file, tools)) {
+        Some(tool) if tool.source == SourceKind::Builtin => {
+            let message = format!("`{name}` is a tool that comes with Toolcrib");
+            Err(Failure::new(ErrorCode::Conflict, message).hint("take another name"))
+        }
+        Some(tool) => Err(taken(name, tool.file.as_deref().unwrap_or(tools))),
+        None => Ok(()),
+    }
+}
+
+fn lies_in(file: &Option<PathBuf>, folder: &Path) -> bool {
+    file.as_ref().is_some_and(|file| file.starts_with(folder))
+}
+
+/// What the template needs and nobody finds on PATH.
+fn missing(template: Template, env: &Env) -> Vec<String> {
+    let path = env.get("PATH").unwrap_or_default();
+    let found = |program: &str| {
+        std::env::split_paths(path).any(|folder| {
+            let file = folder.join(program).metadata();
+            file.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        })
+    };
+    let needs = template.needs().iter().filter(|need| !found(need.program));
+    needs
+        .map(|need| format!("`{}` is not on PATH: {}", need.program, need.remedy))
+        .collect()
+}
+
+fn taken(name: &ToolName, by: &Path) -> Failure {
+    Failure::new(
+        ErrorCode::Conflict,
+        format!("the name `{name}` is taken by `{}`", by.display()),
+    )
+    .hint("take another name, or change what is there")
+}
+
+fn unwritable(path: &Path, error: io::Error) -> Failure {
+    Failure::new(
+        ErrorCode::Unavailable,
+        format!("`{}` can't be written", path.display()),
+    )
+    .cause(error)
+    .hint("check the folder's permissions and free space")
+}
