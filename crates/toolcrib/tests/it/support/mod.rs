@@ -2,6 +2,7 @@
 
 pub mod mcp;
 pub mod plugin;
+pub mod program;
 pub mod server;
 
 use std::io::{BufRead, BufReader, Read};
