@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 use crate::support::program::{Program, new_tool};
+use crate::tidy::root;
 
 /// A tool of this template, with the name `greet`, and the world that it lies in.
 fn made(template: &str) -> World {
@@ -209,4 +210,44 @@ fn bash_says_that_jq_is_missing() {
         log.contains("greet needs jq") && log.contains("apt-get install jq"),
         "{log}"
     );
+}
+
+/// The program of the reference page says, line by line, what the page says that it says.
+#[test]
+fn the_example_of_the_protocols_page_is_true() {
+    let page = root().join("docs/reference/worker-protocol.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = |kind: &str| {
+        let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    };
+    let world = World::new();
+    let folder = world.tools_folder().join("example");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("tool.py"), block("python")).unwrap();
+    let spec = json!({"command": "python3", "args": ["tool.py"]});
+    std::fs::write(folder.join("tool.json"), spec.to_string()).unwrap();
+    let mut tool = Program::start(&folder, &[]);
+    let mut answers = 0;
+    for line in block("text").lines() {
+        match line.split_at(2) {
+            ("> ", message) => tool.send(message),
+            (_, message) => {
+                let expected: Value = serde_json::from_str(message).unwrap();
+                assert_eq!(tool.answer(), expected);
+                answers += 1;
+            }
+        }
+    }
+    assert_eq!(answers, 6);
+    assert_eq!(tool.end(), (Some(0), String::new()));
+    // What is not run is at least JSON, one message a line.
+    let rest = page.split_once("The same with two tools").unwrap().1;
+    let lines = rest
+        .lines()
+        .filter_map(|line| line.strip_prefix("> ").or(line.strip_prefix("< ")));
+    for line in lines {
+        let message: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        assert_eq!(message["jsonrpc"], "2.0");
+    }
 }
