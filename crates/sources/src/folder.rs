@@ -7,12 +7,11 @@
 //! Why: `docs/design/0007-last-good-version.md`.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
@@ -20,6 +19,7 @@ use toolcrib_core::{
     Access, ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Tool, Update,
 };
 
+use crate::entry::{Content, FileKind, Stamp, is_passed_over, kind_of};
 use crate::executable::{self, Draft, MANIFEST, bundle};
 use crate::origin::{Loaded, Origin};
 use crate::{Place, beneath, plugin};
@@ -28,8 +28,6 @@ use crate::{Place, beneath, plugin};
 const MAX_FILE: u64 = plugin::MAX_FILE as u64;
 /// A folder with more entries than this is not a tools folder.
 const MAX_ENTRIES: usize = 10_000;
-/// A stamp this young may hide a second change within one tick of the file system's clock.
-const YOUNG: Duration = Duration::from_millis(50);
 
 /// A tools folder and what holds for its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,103 +40,6 @@ pub struct Folder {
     pub access: Access,
     /// Names of entries of this folder that are trusted singly, although `access` is [`Access::Untrusted`].
     pub trusted: Vec<String>,
-}
-
-/// The kinds of entries that can hold tools. A new language is a line here and a loader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileKind {
-    Plugin,
-    /// A file with the run bit.
-    Program,
-    /// A folder that is one tool.
-    Bundle,
-}
-
-/// Suffixes of languages that have loaders of their own, run bit or not.
-const LANGUAGES: [&str; 7] = ["py", "ts", "mts", "cts", "js", "mjs", "cjs"];
-
-fn is_passed_over(name: &str) -> bool {
-    name.starts_with('_')
-        || name.starts_with('.')
-        || name == "node_modules"
-        || name.starts_with("deno.json")
-        || (name.ends_with(".json")
-            && (name.starts_with("package") || name.starts_with("tsconfig")))
-}
-
-/// Which kind of tool an entry promises, if any.
-fn kind_of(name: &str, meta: &Metadata) -> Option<FileKind> {
-    if meta.is_dir() {
-        return Some(FileKind::Bundle);
-    }
-    match name.rsplit_once('.') {
-        Some((_, "json")) => Some(FileKind::Plugin),
-        Some((_, suffix)) if LANGUAGES.contains(&suffix) => None,
-        _ if meta.is_file() && meta.mode() & 0o111 != 0 => Some(FileKind::Program),
-        _ => None,
-    }
-}
-
-/// Tells whether an entry may have changed without reading it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
-    files: Vec<FileStamp>,
-    settled: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct FileStamp {
-    inode: (u64, u64),
-    mode: u32,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of<'a>(files: impl IntoIterator<Item = &'a Metadata>) -> Stamp {
-        let now = SystemTime::now();
-        let mut settled = true;
-        let stamp = |meta: &Metadata| {
-            let modified = meta.modified().ok();
-            let age = modified.and_then(|at| now.duration_since(at).ok());
-            settled &= age.is_some_and(|age| age > YOUNG);
-            FileStamp {
-                inode: (meta.dev(), meta.ino()),
-                mode: meta.mode(),
-                size: meta.size(),
-                modified: (meta.mtime(), meta.mtime_nsec()),
-                changed: (meta.ctime(), meta.ctime_nsec()),
-            }
-        };
-        let files = files.into_iter().map(stamp).collect();
-        Stamp { files, settled }
-    }
-}
-
-/// What an entry holds.
-enum Content {
-    Text(Vec<u8>),
-    Program {
-        hash: [u8; 32],
-    },
-    Bundle {
-        hash: [u8; 32],
-        manifest: Option<Vec<u8>>,
-        program: Option<PathBuf>,
-    },
-    /// Nothing that is a tool.
-    Idle,
-}
-
-impl Content {
-    fn hash(&self) -> [u8; 32] {
-        match self {
-            Content::Text(text) => Sha256::digest(text).into(),
-            Content::Program { hash } | Content::Bundle { hash, .. } => *hash,
-            Content::Idle => [0; 32],
-        }
-    }
 }
 
 /// What is known of one file.
@@ -205,7 +106,7 @@ impl Asked {
     pub fn is_current(&self, shelves: &[Shelf]) -> bool {
         shelves.iter().any(|shelf| {
             shelf.folder.path == self.folder
-                && shelf.folder.access == Access::Open
+                && shelf.access_of(&self.name) == Access::Open
                 && shelf
                     .known
                     .get(&self.name)
@@ -326,7 +227,7 @@ impl Shelf {
                 FileKind::Bundle => {
                     let leads_out =
                         || std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
-                    if self.folder.access != Access::Open && leads_out() {
+                    if self.access_of(&name) != Access::Open && leads_out() {
                         continue;
                     }
                     let parts = bundle::parts(&path);
@@ -409,14 +310,24 @@ impl Shelf {
 
     /// What was removed, or lost its trust, while nobody looked does not come back.
     fn retain_last_good(&self, names: &[String], last_good: &dyn LastGood) {
-        let trusted = self.folder.access == Access::Open;
-        let present = if trusted { names } else { &[] };
-        last_good.retain(&self.folder.path, present);
+        let present = names
+            .iter()
+            .filter(|name| self.access_of(name) == Access::Open);
+        let present: Vec<String> = present.cloned().collect();
+        last_good.retain(&self.folder.path, &present);
     }
 
     /// Trust was withdrawn: what stood in for broken files ends with it.
     pub fn forget_last_good(&self, last_good: &dyn LastGood) {
         last_good.retain(&self.folder.path, &[]);
+    }
+
+    /// What holds for one entry: it may be trusted where its folder is not.
+    fn access_of(&self, name: &str) -> Access {
+        match self.folder.trusted.iter().any(|one| one == name) {
+            true => Access::Open,
+            false => self.folder.access.clone(),
+        }
     }
 
     fn rank(&self) -> Rank {
@@ -499,15 +410,12 @@ impl Shelf {
     }
 
     /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it.
-    fn read(&self, path: &Path, name: &str) -> Result<Vec<u8>, String> {
-        self.read_up_to(path, name, MAX_FILE + 1)
-    }
-
-    fn read_up_to(&self, path: &Path, name: &str, most: u64) -> Result<Vec<u8>, String> {
+    fn read(&self, entry: &Candidate, path: &Path, most: u64) -> Result<Vec<u8>, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
-        let file = match &self.folder.access {
+        let file = match self.access_of(&entry.name) {
             Access::Untrusted { .. } => {
-                let opened = beneath::open(&self.folder.path, name);
+                let below = path.strip_prefix(&self.folder.path).unwrap_or(path);
+                let opened = beneath::open(&self.folder.path, &below.to_string_lossy());
                 opened
                     .map_err(|error| format!("the file can't be read: {error}"))?
                     .file
@@ -576,11 +484,11 @@ impl Shelf {
     /// What an entry holds. Of an untrusted project only the text of a plugin or manifest is read.
     fn content(&self, file: &Candidate) -> Result<Content, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
-        let trusted = self.folder.access == Access::Open;
+        let trusted = self.access_of(&file.name) == Access::Open;
         match file.kind {
-            FileKind::Plugin => self.read(&file.path, &file.name).map(Content::Text),
+            FileKind::Plugin => self.read(file, &file.path, MAX_FILE + 1).map(Content::Text),
             FileKind::Program => {
-                let head = self.read_up_to(&file.path, &file.name, 256)?;
+                let head = self.read(file, &file.path, 256)?;
                 if !bundle::is_program(&head) {
                     return Ok(Content::Idle);
                 }
@@ -596,7 +504,7 @@ impl Shelf {
                 let parts = bundle::parts(&file.path);
                 let written = file.path.join(MANIFEST);
                 let manifest = match parts.iter().any(|part| part.path == written) {
-                    true => Some(self.read(&written, &format!("{}/{MANIFEST}", file.name))?),
+                    true => Some(self.read(file, &written, MAX_FILE + 1)?),
                     false => None,
                 };
                 let program = bundle::program(&file.path, &parts).map(Path::to_path_buf);
@@ -624,7 +532,7 @@ impl Shelf {
         place: &Arc<Place>,
         last_good: &dyn LastGood,
     ) -> News {
-        let trusted = self.folder.access == Access::Open;
+        let trusted = self.access_of(&file.name) == Access::Open;
         let (read, text) = match content {
             Err(reason) => {
                 let loaded = Loaded {
@@ -679,7 +587,7 @@ impl Shelf {
         let origin = |path| Origin {
             file: path,
             scope: self.folder.scope,
-            access: self.folder.access.clone(),
+            access: self.access_of(&file.name),
         };
         match content {
             Content::Text(text) => {

@@ -15,6 +15,7 @@ use toolcrib_core::{Access, Change, Crib, Update};
 
 mod beneath;
 pub mod builtin;
+mod entry;
 mod executable;
 mod fields;
 mod folder;

@@ -102,13 +102,17 @@ fn launcher(env: &Env) -> Result<Launcher, Failure> {
     }
 }
 
+/// The user's cache folder, where what can be made again is kept.
+fn cache_folder(env: &Env) -> Result<PathBuf, Failure> {
+    match env.cache_folder() {
+        Some(cache) => Ok(cache),
+        None => Ok(data_folder(env)?.join("cache")),
+    }
+}
+
 /// Where last good versions are kept.
 pub fn last_good_files(env: &Env) -> Result<LastGoodFiles, Failure> {
-    let cache = match env.cache_folder() {
-        Some(cache) => cache,
-        None => data_folder(env)?.join("cache"),
-    };
-    Ok(LastGoodFiles::in_folder(&cache))
+    Ok(LastGoodFiles::in_folder(&cache_folder(env)?))
 }
 
 pub fn trust_of(book: &TrustBook, project: Option<&Project>) -> Trust {
@@ -158,7 +162,7 @@ impl Opened {
         );
         let place = Arc::new(Place {
             workers,
-            descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
+            descriptions: Arc::new(DescriptionFiles::in_folder(&cache_folder(&env)?)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs)
         });
         let last_good = Arc::new(last_good_files(&env)?);
