@@ -14,13 +14,12 @@ use tokio::io::{
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
+use crate::serve::lines::{MAX_LINE, Scan, refusal};
 use crate::serve::socket::{PATH, protocol};
 
 /// How long new requests are held while no crib answers.
 const HOLD: Duration = Duration::from_secs(10);
 const RETRY_EVERY: Duration = Duration::from_millis(50);
-/// The longest line that is passed on.
-const MAX_LINE: usize = 16 * 1_024 * 1_024;
 /// Marks the relay's own requests.
 const OWN_ID: &str = "toolcrib-relay";
 
@@ -235,14 +234,18 @@ async fn pump(
 ) -> std::io::Result<Ended> {
     let (server_in, mut server_out) = tokio::io::split(server);
     let mut server_in = BufReader::new(server_in);
-    let (mut from_client, mut from_server) = (Vec::new(), Vec::new());
+    let (mut from_client, mut from_server) = (Line::default(), Line::default());
     loop {
         tokio::select! {
-            read = read_line(client_in, &mut from_client) => {
-                if !read? {
-                    return Ok(Ended::ClientGone);
-                }
-                let line = std::mem::take(&mut from_client);
+            read = from_client.read(client_in) => {
+                let line = match read? {
+                    Read::Line(line) => line,
+                    Read::TooLong(id) => {
+                        write_line(client_out, &refusal(id, "request").to_string()).await?;
+                        continue;
+                    }
+                    Read::End => return Ok(Ended::ClientGone),
+                };
                 if let Ok(message) = serde_json::from_slice(&line) {
                     memory.sent(&message);
                 }
@@ -250,11 +253,14 @@ async fn pump(
                     return Ok(Ended::ServerGone);
                 }
             }
-            read = read_line(&mut server_in, &mut from_server) => {
-                if !matches!(read, Ok(true)) {
-                    return Ok(Ended::ServerGone);
-                }
-                let line = std::mem::take(&mut from_server);
+            read = from_server.read(&mut server_in) => {
+                let line = match read {
+                    Ok(Read::Line(line)) => line,
+                    // Its request is answered all the same, if this is an answer.
+                    Ok(Read::TooLong(Some(id))) => format!("{}\n", refusal(Some(id), "answer")).into_bytes(),
+                    Ok(Read::TooLong(None)) => continue,
+                    Ok(Read::End) | Err(_) => return Ok(Ended::ServerGone),
+                };
                 let shown = match serde_json::from_slice(&line) {
                     Ok(message) => memory.received(&message),
                     Err(_) => true,
@@ -268,29 +274,55 @@ async fn pump(
     }
 }
 
-/// Reads one line into `line`, which keeps what was read when this future is dropped. A line that is too long is
-/// passed over: nobody could answer it.
-async fn read_line(
-    stream: &mut (impl AsyncBufRead + Unpin),
-    line: &mut Vec<u8>,
-) -> std::io::Result<bool> {
-    loop {
-        let chunk = stream.fill_buf().await?;
-        if chunk.is_empty() {
-            return Ok(false);
+/// What came of reading a line.
+enum Read {
+    Line(Vec<u8>),
+    /// It was passed over; this is the id of its message, if one was found.
+    TooLong(Option<Value>),
+    End,
+}
+
+/// A line that is being read.
+#[derive(Default)]
+struct Line {
+    bytes: Vec<u8>,
+    /// Looks at what is no longer kept.
+    passing: Option<Scan>,
+}
+
+impl Line {
+    /// Reads on to the line's end. What was read stays when this future is dropped.
+    async fn read(&mut self, stream: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Read> {
+        loop {
+            let chunk = stream.fill_buf().await?;
+            if chunk.is_empty() {
+                return Ok(Read::End);
+            }
+            let (taken, whole) = match chunk.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (chunk.len(), false),
+            };
+            self.take(&chunk[..taken]);
+            stream.consume(taken);
+            if whole {
+                let Line { bytes, passing } = std::mem::take(self);
+                return Ok(match passing {
+                    Some(scan) => Read::TooLong(scan.id()),
+                    None => Read::Line(bytes),
+                });
+            }
         }
-        let (taken, whole) = match chunk.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (chunk.len(), false),
-        };
-        if line.len() < MAX_LINE {
-            line.extend_from_slice(&chunk[..taken]);
+    }
+
+    fn take(&mut self, part: &[u8]) {
+        if self.passing.is_none() && self.bytes.len() + part.len() > MAX_LINE {
+            let mut scan = Scan::default();
+            scan.feed(&std::mem::take(&mut self.bytes));
+            self.passing = Some(scan);
         }
-        stream.consume(taken);
-        match whole {
-            true if line.len() >= MAX_LINE => line.clear(),
-            true => return Ok(true),
-            false => {}
+        match &mut self.passing {
+            Some(scan) => scan.feed(part),
+            None => self.bytes.extend_from_slice(part),
         }
     }
 }

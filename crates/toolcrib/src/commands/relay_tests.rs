@@ -82,11 +82,16 @@ fn a_cancelled_request_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_is_passed_over() {
-    let mut text = vec![b'x'; MAX_LINE + 10];
-    text.extend_from_slice(b"\nshort\n");
-    let mut stream = BufReader::new(text.as_slice());
-    let mut line = Vec::new();
-    assert!(read_line(&mut stream, &mut line).await.unwrap());
-    assert_eq!(line, b"short\n");
+async fn of_a_line_that_is_too_long_only_the_id_is_read() {
+    let message = r#"{"id":1,"word":""}"#;
+    let word = "x".repeat(MAX_LINE - message.len() - 1);
+    let longest = format!("{}{word}{}\n", &message[..16], &message[16..]);
+    let text = format!("{longest} {longest}short\n");
+    let mut stream = BufReader::new(text.as_bytes());
+    let mut line = Line::default();
+    let mut next = async || line.read(&mut stream).await.unwrap();
+    assert!(matches!(next().await, Read::Line(line) if line.len() == MAX_LINE));
+    assert!(matches!(next().await, Read::TooLong(Some(id)) if id == 1));
+    assert!(matches!(next().await, Read::Line(line) if line == b"short\n"));
+    assert!(matches!(next().await, Read::End));
 }

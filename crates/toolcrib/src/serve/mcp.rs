@@ -31,6 +31,7 @@ use toolcrib_core::{BoxFuture, Caller, Context, Crib, Event, OutputId, Progress,
 use super::Served;
 use super::convert::{self, TTL_MS, Told};
 use super::lean::Lean;
+use super::lines::Lines;
 use super::rest::{MAX_BODY, Refusal, read};
 
 /// How much of a kept output one `resources/read` gives.
@@ -162,7 +163,7 @@ pub async fn lines(
     output: impl AsyncWrite + Send + Sync + Unpin + 'static,
 ) -> Result<(), String> {
     let running = handler
-        .serve((input, output))
+        .serve(Lines::new(input, output))
         .await
         .map_err(|error| error.to_string())?;
     running

@@ -10,6 +10,7 @@ pub mod convert;
 pub mod guard;
 pub mod http;
 pub mod lean;
+pub mod lines;
 pub mod mcp;
 pub mod rest;
 pub mod socket;

@@ -24,6 +24,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tower::Service;
 
 use super::http::GRACE;
+use super::lines::Lines;
 use super::mcp::Mcp;
 use super::{Served, rest};
 
@@ -128,7 +129,8 @@ async fn relay(served: Arc<Served>, mut request: Request) -> Response {
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         let (read, write) = tokio::io::split(TokioIo::new(upgraded));
-        let Ok(running) = Mcp::new(served.clone()).serve((read, write)).await else {
+        let lines = Lines::new(read, write);
+        let Ok(running) = Mcp::new(served.clone()).serve(lines).await else {
             return;
         };
         let stop = running.cancellation_token();

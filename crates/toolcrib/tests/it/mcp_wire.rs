@@ -307,12 +307,66 @@ async fn what_is_too_large_is_refused_and_harms_nobody() {
     let answer = crib.post_mcp(&[], huge.to_string()).await;
     assert_eq!(answer.status(), 413, "without");
     lives(&crib).await;
+}
 
-    let mut piped = piped(&world);
-    let huge = call(1, "say", json!({"word": "x".repeat(20_000_000)}));
-    piped.send(&huge);
-    let said = piped.ask(&call(2, "say", json!({"word": "hi"})));
-    assert_eq!(text(&said).trim_end(), "hi");
+/// The most memory that a process ever held, in kB.
+fn peak(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.unwrap().split_ascii_whitespace().next();
+    number.unwrap().parse().unwrap()
+}
+
+/// Lines that nobody would read: refused with their id, wherever it stands, and what comes next is served.
+fn refuses_long_lines(mut piped: Piped) {
+    let say = |id: u64| call(id, "say", json!({"word": "hi"}));
+    piped.ask(&say(1));
+    let before = peak(piped.pid());
+    let word = "x".repeat(20_000_000);
+    let lines = [
+        (call(7, "say", json!({"word": word})).to_string(), json!(7)),
+        (
+            format!(r#"{{"params":{{"id":1,"word":"{word}"}},"method":"tools/call","id":"last"}}"#),
+            json!("last"),
+        ),
+        (word, Value::Null),
+    ];
+    for (line, id) in lines {
+        piped.send_bytes(line.as_bytes());
+        let refused = piped.wait("refusal", |message| message.get("error").is_some());
+        assert_eq!(
+            (&refused["id"], &refused["error"]["code"]),
+            (&id, &json!(-32600)),
+            "{refused}"
+        );
+        assert!(
+            refused["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("16 MiB")
+        );
+        assert_eq!(text(&piped.ask(&say(2))).trim_end(), "hi");
+    }
+    let grown = peak(piped.pid()) - before;
+    assert!(grown < 45_000, "{grown} kB more than {before} kB");
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_refused_and_harms_nobody() {
+    let world = world();
+    refuses_long_lines(piped(&world));
+    // Through the relay, which must not pass them on either.
+    let crib = world.serve();
+    crib.get("/tools").await;
+    let before = peak(crib.pid());
+    refuses_long_lines(piped(&world));
+    let grown = peak(crib.pid()) - before;
+    assert!(grown < 20_000, "{grown} kB more than {before} kB");
+    // Before any hello, as the first thing that is said.
+    let mut fresh = Piped::start(world.command(&["mcp", "--standalone"]));
+    fresh.send(&call(5, "say", json!({"word": "x".repeat(20_000_000)})));
+    assert_eq!(fresh.answer(5)["error"]["code"], -32600);
+    is_hello(&fresh.ask(&initialize(6, "2025-11-25")), "2025-11-25");
 }
 
 #[tokio::test]

@@ -96,6 +96,10 @@ impl Piped {
         piped
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn send(&mut self, message: &Value) {
         self.send_bytes(message.to_string().as_bytes());
     }
