@@ -88,11 +88,10 @@ impl Mcp {
                 let (sender, mut receiver) = tokio::sync::mpsc::channel::<Progress>(64);
                 let peer = peer.clone();
                 let telling = tokio::spawn(async move {
-                    let mut steps = 0.0;
+                    let mut steps = Steps::default();
                     while let Some(progress) = receiver.recv().await {
-                        // The protocol wants a number that grows, also from tools that give none.
-                        steps = progress.progress.unwrap_or(steps + 1.0).max(steps);
-                        let mut told = ProgressNotificationParam::new(token.clone(), steps);
+                        let step = steps.next(progress.progress);
+                        let mut told = ProgressNotificationParam::new(token.clone(), step);
                         told.total = progress.total;
                         told.message = progress.message.or(progress.title);
                         if peer.notify_progress(told).await.is_err() {
@@ -107,6 +106,30 @@ impl Mcp {
                 (context, Some(telling))
             }
         }
+    }
+}
+
+/// How far a call is, as the protocol wants it: a number that grows with every step, also from tools that give none.
+#[derive(Default)]
+struct Steps {
+    last: Option<f64>,
+    numbered: bool,
+}
+
+impl Steps {
+    fn next(&mut self, given: Option<f64>) -> f64 {
+        let given = given.filter(|number| number.is_finite());
+        self.numbered |= given.is_some();
+        let step = match (given, self.last) {
+            (Some(given), None) => given,
+            (Some(given), Some(last)) if given > last => given,
+            (None, None) => 1.0,
+            (None, Some(last)) if !self.numbered => last + 1.0,
+            // Only words are new: it grows, but says nothing that the tool did not say.
+            (_, Some(last)) => last.next_up(),
+        };
+        self.last = Some(step);
+        step
     }
 }
 

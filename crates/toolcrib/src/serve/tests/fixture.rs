@@ -41,7 +41,7 @@ where
     }
 }
 
-fn does<F>(f: F) -> Arc<dyn Run>
+pub fn does<F>(f: F) -> Arc<dyn Run>
 where
     F: for<'a> Fn(&'a Call) -> BoxFuture<'a, CallResult> + Send + Sync + 'static,
 {
