@@ -1,10 +1,14 @@
 //! One call of a tool that does nothing, over REST, against a bare axum echo of the same body.
+//!
+//! Every wait has an end: sockets time out, and a process that says nothing is killed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, kill_process};
 use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use crate::stats::{Samples, ratio, verdict};
@@ -14,6 +18,24 @@ const BODY: &str = r#"{"arguments":{"a":"some text"}}"#;
 const BLOCKS: usize = 20;
 const BLOCK: usize = 1_000;
 const CLIENTS: usize = 32;
+/// How long anything that was asked may take to answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Kills a process that is not done in time, so that whoever reads from it comes to its end. Done is when it is dropped.
+pub struct Limit(#[expect(dead_code, reason = "dropping it is what counts")] Sender<()>);
+
+impl Limit {
+    pub fn of(child: &Child, limit: Duration) -> Limit {
+        let (done, wait) = channel::<()>();
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        std::thread::spawn(move || {
+            if let (Err(RecvTimeoutError::Timeout), Some(pid)) = (wait.recv_timeout(limit), pid) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        Limit(done)
+    }
+}
 
 /// A server of ours in a process of its own, killed when dropped.
 pub struct Running {
@@ -36,26 +58,30 @@ pub fn command(program: &std::path::Path) -> Command {
     Command::new(program)
 }
 
-fn start(role: &str, core: usize) -> Option<Running> {
+/// Starts this program in one of its other roles.
+pub fn own(role: &str) -> Option<Running> {
     let mut command = command(&std::env::current_exe().ok()?);
     command.arg(role);
-    let running = Running::of(command)?;
-    pin(running.child.id(), &[core]);
-    Some(running)
+    Running::of(command)
 }
 
 impl Running {
     /// Starts a server that prints its port first.
     pub fn of(mut command: Command) -> Option<Running> {
-        let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+        let child = command.stdout(Stdio::piped()).spawn().ok()?;
+        let mut running = Running { child, port: 0 };
+        let _limit = Limit::of(&running.child, PATIENCE);
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut()?)
+        BufReader::new(running.child.stdout.as_mut()?)
             .read_line(&mut line)
             .ok()?;
-        Some(Running {
-            child,
-            port: line.trim().parse().ok()?,
-        })
+        running.port = line.trim().parse().ok()?;
+        Some(running)
+    }
+
+    fn pinned(self, core: usize) -> Running {
+        pin(self.child.id(), &[core]);
+        self
     }
 }
 
@@ -88,12 +114,8 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn post(port: u16, path: &str, body: &str) -> std::io::Result<Client> {
-        Client::post_with(port, path, "", body)
-    }
-
-    /// The same with further headers, each ended by a line break.
-    pub fn post_with(port: u16, path: &str, headers: &str, body: &str) -> std::io::Result<Client> {
+    /// Posts a body; further headers are each ended by a line break.
+    pub fn post(port: u16, path: &str, headers: &str, body: &str) -> std::io::Result<Client> {
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n",
             body.len()
@@ -111,6 +133,8 @@ impl Client {
     fn new(port: u16, request: String) -> std::io::Result<Client> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Client {
             stream: BufReader::with_capacity(64 * 1_024, stream),
             request: request.into(),
@@ -165,78 +189,95 @@ impl Client {
     }
 }
 
+/// Times so many calls, one after the other; fewer when the server fails or takes too long for all of them.
 pub fn block(client: &mut Client, calls: usize) -> Vec<Duration> {
-    let mut samples = Vec::with_capacity(calls);
-    for _ in 0..calls {
+    let begun = Instant::now();
+    let timed = (0..calls).map_while(|_| {
         let start = Instant::now();
-        if client.ask().is_ok() {
-            samples.push(start.elapsed());
-        }
-    }
-    samples
-}
-
-/// Calls a second with many connections at once.
-fn throughput(port: u16, path: &str) -> f64 {
-    let start = Instant::now();
-    let done: usize = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|_| {
-                scope.spawn(move || {
-                    Client::post(port, path, BODY)
-                        .map_or(0, |mut client| block(&mut client, 500).len())
-                })
-            })
-            .collect();
-        clients
-            .into_iter()
-            .map(|client| client.join().unwrap_or(0))
-            .sum()
+        client.ask().ok()?;
+        (begun.elapsed() < PATIENCE).then(|| start.elapsed())
     });
-    done as f64 / start.elapsed().as_secs_f64()
+    timed.collect()
 }
 
-pub fn run() {
+/// What is asked of a server, again and again.
+pub struct Ask {
+    pub path: &'static str,
+    pub headers: String,
+    pub body: String,
+}
+
+impl Ask {
+    fn client(&self, port: u16) -> Option<Client> {
+        Client::post(port, self.path, &self.headers, &self.body).ok()
+    }
+
+    /// Calls a second with many connections at once.
+    fn throughput(&self, port: u16) -> f64 {
+        let start = Instant::now();
+        let done: usize = std::thread::scope(|scope| {
+            let asks = || {
+                self.client(port)
+                    .map_or(0, |mut one| block(&mut one, 500).len())
+            };
+            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(asks)).collect();
+            let done = clients.into_iter().map(|client| client.join());
+            done.map(|done| done.unwrap_or(0)).sum()
+        });
+        done as f64 / start.elapsed().as_secs_f64()
+    }
+}
+
+/// Holds a call of our no-op tool against the bare echo: with client and server on one core, and on two.
+pub fn against_echo(surface: &str, bare: &Ask, ours: &Ask, aim: f64) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for (what, client_core, server_core) in [("one core", 0, 0), ("two cores", 0, 1 % cores)] {
         pin_self(&[client_core]);
-        let (Some(echo), Some(noop)) = (start("__echo", server_core), start("__noop", server_core))
-        else {
-            println!("calls: a server did not start");
-            return;
-        };
-        let tool = "/api/tools/noop/call";
-        let (Ok(mut bare), Ok(mut ours)) = (
-            Client::post(echo.port, "/echo", BODY),
-            Client::post(noop.port, tool, BODY),
-        ) else {
-            println!("calls: no connection");
-            return;
-        };
-        block(&mut bare, BLOCK);
-        block(&mut ours, BLOCK);
-        let (mut bare_samples, mut our_samples) = (Samples::default(), Samples::default());
-        for _ in 0..BLOCKS {
-            bare_samples.extend(block(&mut bare, BLOCK));
-            our_samples.extend(block(&mut ours, BLOCK));
-        }
-        let times = ratio(our_samples.at(50), bare_samples.at(50));
         println!(
-            "\nno-op call over REST, client and server on {what} ({} calls each)",
+            "\nno-op call over {surface}, client and server on {what} ({} calls each)",
             BLOCKS * BLOCK
         );
-        println!("  bare axum echo   {}", bare_samples.line());
-        println!("  toolcrib         {}", our_samples.line());
-        println!(
-            "  ratio at p50     {times:.2} (aim ≤ 2): {}",
-            verdict(times <= 2.0)
-        );
-        let (theirs, mine) = (throughput(echo.port, "/echo"), throughput(noop.port, tool));
-        println!(
-            "  {CLIENTS} connections   echo {theirs:.0}/s, toolcrib {mine:.0}/s, ratio {:.2}",
-            theirs / mine.max(1.0)
-        );
+        if compare(bare, ours, server_core, aim).is_none() {
+            println!("  could not be measured: a server did not start or answer");
+        }
     }
     // What comes next starts processes of its own, which may use every core.
     pin_self(&(0..cores).collect::<Vec<_>>());
+}
+
+fn compare(bare: &Ask, ours: &Ask, core: usize, aim: f64) -> Option<()> {
+    let (echo, noop) = (own("__echo")?.pinned(core), own("__noop")?.pinned(core));
+    let (mut to_echo, mut to_noop) = (bare.client(echo.port)?, ours.client(noop.port)?);
+    block(&mut to_echo, BLOCK);
+    block(&mut to_noop, BLOCK);
+    let (mut theirs, mut mine) = (Samples::default(), Samples::default());
+    for _ in 0..BLOCKS {
+        theirs.extend(block(&mut to_echo, BLOCK));
+        mine.extend(block(&mut to_noop, BLOCK));
+    }
+    if theirs.len() + mine.len() < 2 * BLOCKS * BLOCK {
+        return None;
+    }
+    let times = ratio(mine.at(50), theirs.at(50));
+    println!("  bare axum echo   {}", theirs.line());
+    println!("  toolcrib         {}", mine.line());
+    println!(
+        "  ratio at p50     {times:.2} (aim ≤ {aim}): {}",
+        verdict(times <= aim)
+    );
+    let (theirs, mine) = (bare.throughput(echo.port), ours.throughput(noop.port));
+    println!(
+        "  {CLIENTS} connections   echo {theirs:.0}/s, toolcrib {mine:.0}/s, ratio {:.2}",
+        theirs / mine.max(1.0)
+    );
+    Some(())
+}
+
+pub fn run() {
+    let ask = |path| Ask {
+        path,
+        headers: String::new(),
+        body: BODY.to_owned(),
+    };
+    against_echo("REST", &ask("/echo"), &ask("/api/tools/noop/call"), 2.0);
 }

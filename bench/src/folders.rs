@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::calls::{Client, command};
+use crate::calls::{Client, Limit, PATIENCE, command};
 use crate::stats::{Samples, ratio, verdict};
 
 const TOOLS: usize = 1_000;
@@ -82,14 +82,16 @@ impl World {
             .current_dir("/")
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
+        let child = command.spawn().ok()?;
+        let mut crib = Crib { child, port: 0 };
+        let _limit = Limit::of(&crib.child, PATIENCE);
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut()?)
+        BufReader::new(crib.child.stdout.as_mut()?)
             .read_line(&mut line)
             .ok()?;
         let banner: serde_json::Value = serde_json::from_str(&line).ok()?;
-        let port = banner["url"].as_str()?.rsplit(':').next()?.parse().ok()?;
-        Some(Crib { child, port })
+        crib.port = banner["url"].as_str()?.rsplit(':').next()?.parse().ok()?;
+        Some(crib)
     }
 }
 
@@ -197,14 +199,10 @@ fn save_to_event(
 ) -> Option<Samples> {
     use std::io::Write;
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.write_all(request.as_bytes()).ok()?;
     let mut lines = BufReader::new(stream).lines();
-    lines
-        .find(|line| line.as_ref().is_ok_and(String::is_empty))?
-        .ok()?;
+    wait_for(&mut lines, str::is_empty)?;
     let mut samples = Samples::default();
     for n in 0..saves {
         // Far enough apart that each save is one of its own, as a person's are.
@@ -217,10 +215,18 @@ fn save_to_event(
         std::fs::write(&draft, plugin(&name, &format!("word{n}"))).ok()?;
         let start = Instant::now();
         std::fs::rename(&draft, &path).ok()?;
-        lines
-            .find(|line| line.as_ref().is_ok_and(|line| line.contains(event)))?
-            .ok()?;
+        wait_for(&mut lines, |line| line.contains(event))?;
         samples.push(start.elapsed());
     }
     Some(samples)
+}
+
+/// Reads on to a line of which this is true. Signs of life are lines too, so silence is not all that must end.
+fn wait_for(
+    lines: &mut impl Iterator<Item = std::io::Result<String>>,
+    is: impl Fn(&str) -> bool,
+) -> Option<()> {
+    let start = Instant::now();
+    let mut read = lines.map_while(|line| line.ok().filter(|_| start.elapsed() < PATIENCE));
+    read.any(|line| is(&line)).then_some(())
 }

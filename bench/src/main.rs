@@ -1,4 +1,4 @@
-//! `make bench`: what Toolcrib costs, as ratios against floors measured in the same run.
+//! `make bench`: what Toolcrib costs, as ratios against floors measured in the same run. A name runs one part alone.
 
 #![expect(clippy::print_stdout, reason = "a bench tells its figures")]
 
@@ -21,9 +21,16 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            calls::run();
-            mcp::run();
-            folders::run();
+            let steps: [(&str, fn()); 3] = [
+                ("calls", calls::run),
+                ("mcp", mcp::run),
+                ("folders", folders::run),
+            ];
+            for (name, step) in steps {
+                if role.as_deref().is_none_or(|wanted| wanted == name) {
+                    step();
+                }
+            }
             ExitCode::SUCCESS
         }
     }

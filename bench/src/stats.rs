@@ -14,6 +14,10 @@ impl Samples {
         self.0.extend(more);
     }
 
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The sample below which `percent` of all lie.
     pub fn at(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
