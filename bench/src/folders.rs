@@ -212,7 +212,8 @@ fn save_to_event(
             world.tools().join(format!("{name}.json")),
             world.tools().join(".draft"),
         );
-        std::fs::write(&draft, plugin(&name, &format!("word{n}"))).ok()?;
+        // Unlike all that any series wrote before: a file that reads the same is no news.
+        std::fs::write(&draft, plugin(&name, &format!("{event} {n}"))).ok()?;
         let start = Instant::now();
         std::fs::rename(&draft, &path).ok()?;
         wait_for(&mut lines, |line| line.contains(event))?;

@@ -6,16 +6,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use toolcrib_core::{
     Access, Attachment, AttachmentKind, CallError, Catalog, Context, ErrorCode, Outcome, Tool,
 };
 
 /// How long a client may take a list for fresh. Changes are announced, so this only bounds what nobody listens for.
 pub const TTL_MS: u64 = 60_000;
-
-/// The prefix of this product's own keys in `_meta`.
-const PREFIX: &str = "toolcrib/";
 
 /// The tools that agents see: everything but what waits for trust.
 pub fn listed(catalog: &Catalog) -> impl Iterator<Item = &Tool> {
@@ -71,8 +69,81 @@ pub fn context<'a>(
     context
 }
 
+/// A `tools/call` result as it is written, so that no tree is built where bytes are wanted.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultView<'a> {
+    content: Vec<Block>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    meta: Meta<'a>,
+    /// What the newest revision wants of every result; older clients have never heard of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<&'static str>,
+}
+
+/// One piece of content.
+#[derive(Debug, Serialize)]
+#[serde(
+    tag = "type",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase"
+)]
+enum Block {
+    Text { text: String },
+    Image { data: String, mime_type: String },
+    Audio { data: String, mime_type: String },
+    Resource { resource: Resource },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    uri: String,
+    mime_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// This product's own keys in the `_meta` of a result.
+#[derive(Debug, Default, Serialize)]
+struct Meta<'a> {
+    #[serde(rename = "toolcrib/title", skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(rename = "toolcrib/metadata", skip_serializing_if = "Map::is_empty")]
+    metadata: Map<String, Value>,
+    #[serde(rename = "toolcrib/version", skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    #[serde(rename = "toolcrib/code", skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    #[serde(rename = "toolcrib/data", skip_serializing_if = "Option::is_none")]
+    data: Option<&'a Value>,
+}
+
+impl Meta<'_> {
+    fn is_empty(&self) -> bool {
+        let Meta {
+            title,
+            metadata,
+            version,
+            code,
+            data,
+        } = self;
+        title.is_none()
+            && metadata.is_empty()
+            && version.is_none()
+            && code.is_none()
+            && data.is_none()
+    }
+}
+
 /// What a call gave, as a `tools/call` result.
-pub fn outcome(outcome: Outcome, tool: &Tool) -> Value {
+pub fn outcome(outcome: Outcome, tool: &Tool) -> ResultView<'_> {
     let truncated = outcome.metadata.contains_key("truncated");
     let structured = match outcome.structured {
         Some(data) if !outcome.is_error && !truncated => Some(data),
@@ -82,37 +153,27 @@ pub fn outcome(outcome: Outcome, tool: &Tool) -> Value {
         Some(data) => data.to_string(),
         None => outcome.output,
     };
-    let mut content = Vec::new();
+    let mut content = Vec::with_capacity(1 + outcome.attachments.len());
     // An empty text says something only where there is nothing else.
     if !text.is_empty() || outcome.attachments.is_empty() {
-        content.push(json!({"type": "text", "text": text}));
+        content.push(Block::Text { text });
     }
     content.extend(outcome.attachments.into_iter().enumerate().map(attachment));
-    let mut result = Map::new();
-    result.insert("content".into(), content.into());
-    if let Some(data) = structured {
-        result.insert("structuredContent".into(), data);
+    ResultView {
+        content,
+        structured_content: structured,
+        is_error: outcome.is_error,
+        meta: Meta {
+            title: outcome.title,
+            metadata: outcome.metadata,
+            version: tool.spec.version.as_deref(),
+            ..Meta::default()
+        },
+        result_type: None,
     }
-    if outcome.is_error {
-        result.insert("isError".into(), true.into());
-    }
-    let mut meta = Map::new();
-    if let Some(title) = outcome.title {
-        meta.insert(format!("{PREFIX}title"), title.into());
-    }
-    if !outcome.metadata.is_empty() {
-        meta.insert(format!("{PREFIX}metadata"), outcome.metadata.into());
-    }
-    if let Some(version) = &tool.spec.version {
-        meta.insert(format!("{PREFIX}version"), version.as_str().into());
-    }
-    if !meta.is_empty() {
-        result.insert("_meta".into(), meta.into());
-    }
-    Value::Object(result)
 }
 
-fn attachment((index, attachment): (usize, Attachment)) -> Value {
+fn attachment((index, attachment): (usize, Attachment)) -> Block {
     let Attachment {
         kind,
         mime_type,
@@ -121,13 +182,9 @@ fn attachment((index, attachment): (usize, Attachment)) -> Value {
         name,
     } = attachment;
     match (kind, text, data) {
-        (AttachmentKind::Image, _, Some(data)) => {
-            json!({"type": "image", "data": data, "mimeType": mime_type})
-        }
-        (_, _, Some(data)) if mime_type.starts_with("audio/") => {
-            json!({"type": "audio", "data": data, "mimeType": mime_type})
-        }
-        (AttachmentKind::Text, Some(text), _) => json!({"type": "text", "text": text}),
+        (AttachmentKind::Image, _, Some(data)) => Block::Image { data, mime_type },
+        (_, _, Some(data)) if mime_type.starts_with("audio/") => Block::Audio { data, mime_type },
+        (AttachmentKind::Text, Some(text), _) => Block::Text { text },
         (_, text, data) => {
             let name = name.unwrap_or_else(|| format!("attachment-{index}"));
             let safe = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
@@ -135,26 +192,28 @@ fn attachment((index, attachment): (usize, Attachment)) -> Value {
                 .chars()
                 .map(|c| if safe(c) { c } else { '_' })
                 .collect();
-            let mut resource =
-                json!({"uri": format!("toolcrib://attachments/{path}"), "mimeType": mime_type});
-            match data {
-                Some(data) => resource["blob"] = data.into(),
-                None => resource["text"] = text.unwrap_or_default().into(),
+            let text = data.is_none().then(|| text.unwrap_or_default());
+            Block::Resource {
+                resource: Resource {
+                    uri: format!("toolcrib://attachments/{path}"),
+                    mime_type,
+                    blob: data,
+                    text,
+                },
             }
-            json!({"type": "resource", "resource": resource})
         }
     }
 }
 
 /// How an error reaches the client: as a protocol error, or as a result that the model reads.
-pub enum Told {
+pub enum Told<'a> {
     /// The request can't be routed: JSON-RPC code and message.
     Protocol(i32, String),
-    Result(Value),
+    Result(Box<ResultView<'a>>),
 }
 
 /// The one mapping of the error table to MCP.
-pub fn error(error: &CallError) -> Told {
+pub fn error(error: &CallError) -> Told<'_> {
     let mut text = error.message.clone();
     if let Some(hint) = error.hint.as_deref().filter(|hint| !hint.is_empty()) {
         text.push_str("\nhint: ");
@@ -163,17 +222,16 @@ pub fn error(error: &CallError) -> Told {
     match error.code {
         ErrorCode::UnknownTool => Told::Protocol(-32602, text),
         ErrorCode::Internal => Told::Protocol(-32603, text),
-        code => {
-            let mut meta = json!({format!("{PREFIX}code"): code.as_str()});
-            if let Some(data) = &error.data {
-                meta[format!("{PREFIX}data")] = data.as_ref().clone();
-            }
-            Told::Result(json!({
-                "content": [{"type": "text", "text": text}],
-                "isError": true,
-                "_meta": meta,
-            }))
-        }
+        code => Told::Result(Box::new(ResultView {
+            content: vec![Block::Text { text }],
+            is_error: true,
+            meta: Meta {
+                code: Some(code.as_str()),
+                data: error.data.as_deref(),
+                ..Meta::default()
+            },
+            ..ResultView::default()
+        })),
     }
 }
 
@@ -193,8 +251,14 @@ pub fn instructions(catalog: &Catalog) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::serve::tests::fixture;
+
+    fn outcome(outcome: Outcome, tool: &Tool) -> Value {
+        serde_json::to_value(super::outcome(outcome, tool)).unwrap()
+    }
 
     #[test]
     fn a_string_is_one_text_block_alone() {
@@ -226,13 +290,72 @@ mod tests {
     }
 
     #[test]
+    fn attachments_become_the_blocks_of_their_kind() {
+        let tool = fixture::tool("t", fixture::echo());
+        let with =
+            |kind, mime: &str, text: Option<&str>, data: Option<&str>, name: Option<&str>| {
+                let attachment = Attachment {
+                    kind,
+                    mime_type: mime.to_owned(),
+                    text: text.map(str::to_owned),
+                    data: data.map(str::to_owned),
+                    name: name.map(str::to_owned),
+                };
+                let attachments = vec![attachment];
+                let view = outcome(
+                    Outcome {
+                        attachments,
+                        ..Outcome::text("")
+                    },
+                    &tool,
+                );
+                view["content"][0].clone()
+            };
+        use AttachmentKind::{File, Image, Text};
+        assert_eq!(
+            with(Image, "image/png", None, Some("AA"), None),
+            json!({"type": "image", "data": "AA", "mimeType": "image/png"})
+        );
+        assert_eq!(
+            with(File, "audio/wav", None, Some("AA"), None),
+            json!({"type": "audio", "data": "AA", "mimeType": "audio/wav"})
+        );
+        assert_eq!(
+            with(Text, "text/plain", Some("t"), None, None),
+            json!({"type": "text", "text": "t"})
+        );
+        assert_eq!(
+            with(File, "a/b", None, Some("AA"), Some("a b/c.d")),
+            json!({"type": "resource", "resource":
+                {"uri": "toolcrib://attachments/a_b_c.d", "mimeType": "a/b", "blob": "AA"}})
+        );
+        assert_eq!(
+            with(File, "a/b", None, None, None),
+            json!({"type": "resource", "resource":
+                {"uri": "toolcrib://attachments/attachment-0", "mimeType": "a/b", "text": ""}})
+        );
+    }
+
+    #[test]
+    fn what_the_crib_adds_is_in_meta() {
+        let mut tool = fixture::tool("t", fixture::echo());
+        tool.spec.version = Some("1.2".into());
+        let view = outcome(Outcome::text("hi").title("Said").meta("a", 1), &tool);
+        assert_eq!(
+            view["_meta"],
+            json!({"toolcrib/title": "Said", "toolcrib/metadata": {"a": 1}, "toolcrib/version": "1.2"})
+        );
+    }
+
+    #[test]
     fn errors_follow_the_table() {
         for code in ErrorCode::ALL {
-            let told = error(&CallError::new(code, "no").hint("do"));
-            match (code, told) {
+            let refused = CallError::new(code, "no").hint("do");
+            match (code, error(&refused)) {
                 (ErrorCode::UnknownTool, Told::Protocol(number, _)) => assert_eq!(number, -32602),
                 (ErrorCode::Internal, Told::Protocol(number, _)) => assert_eq!(number, -32603),
                 (_, Told::Result(result)) => {
+                    let result = serde_json::to_value(result).unwrap();
                     assert_eq!(result["isError"], true);
                     assert_eq!(result["content"][0]["text"], "no\nhint: do");
                     assert_eq!(result["_meta"]["toolcrib/code"], code.as_str());

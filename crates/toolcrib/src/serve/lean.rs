@@ -4,24 +4,28 @@
 //! library: no progress, no parameter headers, no earlier rounds. All else, every error among it, goes the long way,
 //! so that there is one place that knows the protocol. The tests hold both answers against each other.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use axum::body::Bytes;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Caller, Request};
+use toolcrib_core::{Caller, Catalog, Request};
 
-use super::Served;
-use super::convert::{self, TTL_MS, Told};
+use super::convert::{self, ResultView, TTL_MS, Told};
+use super::{PerVersion, Served};
 
 /// The revision whose requests stand alone.
 pub const STATELESS: &str = "2026-07-28";
-const META: &str = "io.modelcontextprotocol/";
+const COMPLETE: &str = "complete";
+/// The longest name of a client that is taken as it is.
+const MAX_CLIENT: usize = 64;
 
 /// A request that is taken the short way.
 #[derive(Debug, Deserialize)]
@@ -33,22 +37,105 @@ struct Message<'a> {
     id: &'a RawValue,
     #[serde(borrow)]
     method: &'a str,
-    params: Params,
+    #[serde(borrow)]
+    params: Params<'a>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Params {
-    #[serde(rename = "_meta")]
-    meta: Map<String, Value>,
+struct Params<'a> {
+    #[serde(borrow, rename = "_meta")]
+    meta: Meta<'a>,
     name: Option<String>,
     arguments: Option<Map<String, Value>>,
 }
 
-/// Bytes of the tool list, made once per catalog version.
+/// What every request of this revision says about itself, read without a tree; only the rest of it becomes one.
+#[derive(Debug, Default)]
+struct Meta<'a> {
+    version: Option<Cow<'a, str>>,
+    client: Option<Client<'a>>,
+    capabilities: Option<Object>,
+    rest: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Client<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, rename = "version")]
+    _version: Cow<'a, str>,
+}
+
+/// Some object, whatever is in it.
+#[derive(Debug)]
+struct Object;
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Object, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Object)
+            }
+        }
+        from.deserialize_map(Any)
+    }
+}
+
+/// Text that is borrowed where it can be.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Meta<'a>, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Meta<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the `_meta` of a request")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta<'de>, A::Error> {
+                let mut meta = Meta::default();
+                while let Some(Text(key)) = map.next_key()? {
+                    match &*key {
+                        "io.modelcontextprotocol/protocolVersion" => {
+                            meta.version = Some(map.next_value::<Text>()?.0);
+                        }
+                        "io.modelcontextprotocol/clientInfo" => {
+                            meta.client = Some(map.next_value()?);
+                        }
+                        "io.modelcontextprotocol/clientCapabilities" => {
+                            meta.capabilities = Some(map.next_value()?);
+                        }
+                        _ => {
+                            meta.rest.insert(key.into_owned(), map.next_value()?);
+                        }
+                    }
+                }
+                Ok(meta)
+            }
+        }
+        from.deserialize_map(Keys)
+    }
+}
+
+/// What is made once per catalog version, for all requests of it.
 #[derive(Default)]
 pub struct Lean {
-    listed: ArcSwapOption<(u64, Bytes)>,
+    /// The bytes of the tool list.
+    listed: PerVersion<Bytes>,
+    /// Tools whose arguments travel in headers too, which only the library understands.
+    in_headers: PerVersion<HashSet<String>>,
 }
 
 impl Lean {
@@ -89,20 +176,16 @@ impl Lean {
 
     fn list(&self, served: &Served) -> Bytes {
         let catalog = served.crib.tools();
-        if let Some(listed) = self.listed.load().as_deref()
-            && listed.0 == catalog.version()
-        {
-            return listed.1.clone();
-        }
-        let result = complete(json!({
-            "tools": convert::tools(&catalog),
-            "ttlMs": TTL_MS,
-            "cacheScope": "private",
-        }));
-        let bytes = Bytes::from(result.to_string());
-        self.listed
-            .store(Some(Arc::new((catalog.version(), bytes.clone()))));
-        bytes
+        let listed = self.listed.of(&catalog, || {
+            let result = json!({
+                "tools": convert::tools(&catalog),
+                "ttlMs": TTL_MS,
+                "cacheScope": "private",
+                "resultType": COMPLETE,
+            });
+            Bytes::from(result.to_string())
+        });
+        listed.1.clone()
     }
 
     /// Dropping this future, as the server does when the client hangs up, cancels the call: so says this revision.
@@ -112,37 +195,28 @@ impl Lean {
             name,
             arguments,
         } = message.params;
+        let name = name?;
         let catalog = served.crib.tools();
-        let tool = catalog.get(name.as_deref()?)?;
-        let schema = tool.spec.input_schema.value();
-        if mentions(schema, "x-mcp-header") {
+        let tool = catalog.get(&name)?;
+        let in_headers = self.in_headers.of(&catalog, || in_headers(&catalog));
+        if in_headers.1.contains(&name) {
             return None;
         }
-        let context = convert::context(|key| meta.get(key), served.project.clone());
-        let client = meta
-            .get(&format!("{META}clientInfo"))
-            .and_then(|info| info.get("name"));
-        let client: String = client
-            .and_then(Value::as_str)
-            .unwrap_or("mcp")
-            .chars()
-            .take(64)
-            .collect();
         let request = Request {
-            tool: tool.name().to_owned(),
+            tool: name,
             arguments: arguments.unwrap_or_default(),
-            caller: Caller::new(&client),
-            context,
+            caller: Caller::new(shortened(&meta.client?.name)),
+            context: convert::context(|key| meta.rest.get(key), served.project.clone()),
         };
         let _running = served.begin_call();
-        let value = match served.crib.call(request).await {
-            Ok(outcome) => convert::outcome(outcome, tool),
+        let ended = served.crib.call(request).await;
+        Some(match ended {
+            Ok(outcome) => reply_with(message.id, convert::outcome(outcome, tool)),
             Err(error) => match convert::error(&error) {
-                Told::Result(value) => value,
-                Told::Protocol(code, said) => return Some(refuse(message.id, code, &said)),
+                Told::Result(view) => reply_with(message.id, *view),
+                Told::Protocol(code, said) => refuse(message.id, code, &said),
             },
-        };
-        Some(reply(message.id, complete(value).to_string().as_bytes()))
+        })
     }
 }
 
@@ -151,21 +225,26 @@ fn fits(message: &Message) -> bool {
     let meta = &message.params.meta;
     let id = message.id.get();
     let simple_id = id.starts_with('"') || id.bytes().all(|byte| byte.is_ascii_digit());
-    let version = meta
-        .get(&format!("{META}protocolVersion"))
-        .and_then(Value::as_str);
-    let whole = ["clientInfo", "clientCapabilities"].iter().all(|key| {
-        meta.get(&format!("{META}{key}"))
-            .is_some_and(Value::is_object)
-    });
-    let named = meta.get(&format!("{META}clientInfo")).is_some_and(|info| {
-        info.get("name").is_some_and(Value::is_string)
-            && info.get("version").is_some_and(Value::is_string)
-    });
-    simple_id && version == Some(STATELESS) && whole && named && !meta.contains_key("progressToken")
+    simple_id
+        && meta.version.as_deref() == Some(STATELESS)
+        && meta.client.is_some()
+        && meta.capabilities.is_some()
+        && !meta.rest.contains_key("progressToken")
 }
 
-/// Does a schema use this keyword anywhere? Looked for on every call, so nothing is written out for it.
+/// The beginning of a client's name.
+fn shortened(name: &str) -> &str {
+    let end = name.char_indices().nth(MAX_CLIENT);
+    end.map_or(name, |(end, _)| &name[..end])
+}
+
+fn in_headers(catalog: &Catalog) -> HashSet<String> {
+    let tools = catalog.tools();
+    let tools = tools.filter(|tool| mentions(tool.spec.input_schema.value(), "x-mcp-header"));
+    tools.map(|tool| tool.name().to_owned()).collect()
+}
+
+/// Does a schema use this keyword anywhere?
 fn mentions(schema: &Value, keyword: &str) -> bool {
     match schema {
         Value::Object(map) => {
@@ -176,18 +255,29 @@ fn mentions(schema: &Value, keyword: &str) -> bool {
     }
 }
 
-/// Every result of this revision says what it is.
-fn complete(mut value: Value) -> Value {
-    value["resultType"] = "complete".into();
-    value
-}
-
-fn reply(id: &RawValue, result: &[u8]) -> Response {
-    let mut body = Vec::with_capacity(result.len() + 64);
+/// An answer up to its result.
+fn begin(id: &RawValue, room: usize) -> Vec<u8> {
+    let mut body = Vec::with_capacity(room + id.get().len() + 64);
     body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     body.extend_from_slice(id.get().as_bytes());
     body.extend_from_slice(br#","result":"#);
+    body
+}
+
+fn reply(id: &RawValue, result: &[u8]) -> Response {
+    let mut body = begin(id, result.len());
     body.extend_from_slice(result);
+    body.push(b'}');
+    json_response(body)
+}
+
+/// Writes a result straight into the answer. Every result of this revision says that it is complete.
+fn reply_with(id: &RawValue, mut view: ResultView) -> Response {
+    view.result_type = Some(COMPLETE);
+    let mut body = begin(id, 256);
+    if let Err(error) = serde_json::to_writer(&mut body, &view) {
+        return refuse(id, -32603, &format!("the outcome is no JSON: {error}"));
+    }
     body.push(b'}');
     json_response(body)
 }

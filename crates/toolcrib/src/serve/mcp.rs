@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
 use axum::body::Body;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
@@ -28,11 +27,11 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use toolcrib_core::{BoxFuture, Caller, Context, Crib, Event, OutputId, Progress, Request};
 
-use super::Served;
-use super::convert::{self, TTL_MS, Told};
+use super::convert::{self, ResultView, TTL_MS, Told};
 use super::lean::Lean;
 use super::lines::Lines;
 use super::rest::{MAX_BODY, Refusal, read};
+use super::{PerVersion, Served};
 
 /// How much of a kept output one `resources/read` gives.
 const RESOURCE_PAGE: usize = 1_024 * 1_024;
@@ -47,31 +46,24 @@ pub struct Mcp(Arc<Shared>);
 struct Shared {
     served: Arc<Served>,
     /// The tool list in the library's types, made once per catalog version.
-    listed: ArcSwapOption<(u64, Vec<Tool>)>,
+    listed: PerVersion<Vec<Tool>>,
 }
 
 impl Mcp {
     pub fn new(served: Arc<Served>) -> Mcp {
         Mcp(Arc::new(Shared {
             served,
-            listed: ArcSwapOption::empty(),
+            listed: PerVersion::default(),
         }))
     }
 
     fn tools(&self) -> Arc<(u64, Vec<Tool>)> {
         let catalog = self.0.served.crib.tools();
-        if let Some(listed) = self.0.listed.load_full()
-            && listed.0 == catalog.version()
-        {
-            return listed;
-        }
-        let tools = convert::tools(&catalog).into_iter();
-        let tools = tools
-            .filter_map(|tool| serde_json::from_value(tool).ok())
-            .collect();
-        let listed = Arc::new((catalog.version(), tools));
-        self.0.listed.store(Some(listed.clone()));
-        listed
+        self.0.listed.of(&catalog, || {
+            let tools = convert::tools(&catalog).into_iter();
+            let tools = tools.filter_map(|tool| serde_json::from_value(tool).ok());
+            tools.collect()
+        })
     }
 
     /// The call's context, and the task that passes its progress on, if the client asked for that.
@@ -156,11 +148,11 @@ fn http(served: &Arc<Served>) -> StreamableHttpService<Mcp, LocalSessionManager>
 pub fn door(
     served: Arc<Served>,
 ) -> impl Fn(axum::extract::Request) -> BoxFuture<'static, Response> + Clone + Send + 'static {
-    let library = http(&served);
-    let lean = Arc::new(Lean::default());
+    let door = Arc::new((http(&served), Lean::default(), served));
     move |request| {
-        let (served, library, lean) = (served.clone(), library.clone(), lean.clone());
+        let door = door.clone();
         Box::pin(async move {
+            let (library, lean, served) = &*door;
             if request.method() != Method::POST {
                 return library.handle(request).await.into_response();
             }
@@ -170,7 +162,7 @@ pub fn door(
                 Ok(body) => body,
                 Err(error) => return Refusal::from(error).into_response(),
             };
-            if let Some(response) = lean.answer(&served, &parts.headers, &body).await {
+            if let Some(response) = lean.answer(served, &parts.headers, &body).await {
                 return response;
             }
             let request = axum::extract::Request::from_parts(parts, Body::from(body));
@@ -206,6 +198,17 @@ fn caller(meta: &RequestMetaObject, peer: &Peer<RoleServer>) -> Caller {
         .take(64)
         .collect();
     Caller::new(&name)
+}
+
+/// A result in the library's types.
+fn typed(view: &ResultView) -> Result<CallToolResponse, ErrorData> {
+    let mut result: CallToolResult = serde_json::to_value(view)
+        .and_then(serde_json::from_value)
+        .map_err(|error| {
+            protocol_error(-32603, format!("the outcome is no MCP result: {error}"))
+        })?;
+    result.result_type = Some(rmcp::model::ResultType::COMPLETE);
+    Ok(CallToolResponse::Complete(result))
 }
 
 fn protocol_error(code: i32, message: String) -> ErrorData {
@@ -273,18 +276,13 @@ impl ServerHandler for Mcp {
             // The last step must not come after the answer; a client that does not read gets no more of a wait.
             let _ = tokio::time::timeout(Duration::from_secs(1), telling).await;
         }
-        let value = match ended {
-            Ok(outcome) => convert::outcome(outcome, tool),
+        match ended {
+            Ok(outcome) => typed(&convert::outcome(outcome, tool)),
             Err(error) => match convert::error(&error) {
-                Told::Result(value) => value,
-                Told::Protocol(code, message) => return Err(protocol_error(code, message)),
+                Told::Result(view) => typed(&view),
+                Told::Protocol(code, message) => Err(protocol_error(code, message)),
             },
-        };
-        let mut result: CallToolResult = serde_json::from_value(value).map_err(|error| {
-            protocol_error(-32603, format!("the outcome is no MCP result: {error}"))
-        })?;
-        result.result_type = Some(rmcp::model::ResultType::COMPLETE);
-        Ok(CallToolResponse::Complete(result))
+        }
     }
 
     /// The library would answer with an empty list, but what is not declared is not there.

@@ -24,7 +24,7 @@ use arc_swap::ArcSwapOption;
 use axum::body::Bytes;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{BoxFuture, Caller, Change, Crib};
+use toolcrib_core::{BoxFuture, Caller, Catalog, Change, Crib};
 
 /// Looks at every source again and says what changed.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Change> + Send + Sync>;
@@ -42,6 +42,28 @@ pub struct Readiness {
     pub loaded: bool,
     /// What does not work, in words for people; the crib serves on without it.
     pub reasons: Vec<String>,
+}
+
+/// What is made of a catalog once per version, when first asked for. Two may make it at the same time; they make the same.
+struct PerVersion<T>(ArcSwapOption<(u64, T)>);
+
+impl<T> Default for PerVersion<T> {
+    fn default() -> PerVersion<T> {
+        PerVersion(ArcSwapOption::empty())
+    }
+}
+
+impl<T> PerVersion<T> {
+    fn of(&self, catalog: &Catalog, make: impl FnOnce() -> T) -> Arc<(u64, T)> {
+        match self.0.load_full() {
+            Some(made) if made.0 == catalog.version() => made,
+            _ => {
+                let made = Arc::new((catalog.version(), make()));
+                self.0.store(Some(made.clone()));
+                made
+            }
+        }
+    }
 }
 
 /// What the HTTP surface serves.

@@ -139,6 +139,10 @@ async fn the_short_way_says_what_the_library_says() {
         ("tools/call", json!({"name": "say"})),
         ("tools/call", json!({"name": "workspace-info"})),
         ("tools/call", json!({"name": "no-such-tool"})),
+        (
+            "tools/call",
+            json!({"name": "plain", "_meta": {"claudecode/toolUseId": "id", "other": [1, {"a": null}]}}),
+        ),
     ];
     for (method, params) in requests {
         let (short, long) = both_ways(&crib, method, params.clone()).await;
