@@ -115,8 +115,17 @@ fn settle_in() -> io::Result<OwnedFd> {
     // by the calls that get it.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+        // The kernel's own call: the library's refuses the two signals that it keeps for itself, and ignores them in
+        // what it starts. All zeros ask for the default.
+        let default = [0_u64; 4];
         for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                ptr::null::<u64>(),
+                size_of::<u64>(),
+            );
         }
         let mut all = mem::zeroed();
         libc::sigfillset(&mut all);
