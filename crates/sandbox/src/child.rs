@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -14,6 +15,9 @@ use crate::launcher::{self, Report};
 
 /// The crib's end of a tool's stdin. The tool reads its end once this is dropped.
 pub type Stdin = tokio::net::unix::pipe::Sender;
+
+/// How long a launcher may take to kill all, once it was told; a second more than it takes before it gives up itself.
+const PATIENCE: Duration = launcher::KILL_LIMIT.saturating_add(Duration::from_secs(1));
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub struct Child {
     attached: Option<oneshot::Sender<()>>,
     told: Option<Exit>,
     gone: bool,
+    /// The tool's, where it is kept in one.
+    group: Option<i32>,
 }
 
 impl Child {
@@ -65,6 +71,7 @@ impl Child {
             attached: Some(attached),
             told: None,
             gone: false,
+            group,
         }
     }
 
@@ -106,6 +113,17 @@ impl Child {
     }
 }
 
+/// The guard does it all, unless the runtime goes down before it comes to it.
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let (None, Some(group)) = (self.told, self.group)
+            && launcher::is_gone(self.control.as_fd())
+        {
+            launcher::kill_group(group);
+        }
+    }
+}
+
 /// Looks after a launcher to its end, whether or not somebody waits. A launcher that went without doing its work has
 /// left the tool's group to us; one that can't do it in time is stopped, or stuck, and is killed.
 async fn guard(
@@ -119,7 +137,7 @@ async fn guard(
     };
     let ended = match first {
         Some(ended) => ended,
-        None => match tokio::time::timeout(2 * launcher::KILL_LIMIT, process.wait()).await {
+        None => match tokio::time::timeout(PATIENCE, process.wait()).await {
             Ok(ended) => ended,
             Err(_) => {
                 process.start_kill()?;

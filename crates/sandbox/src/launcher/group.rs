@@ -1,8 +1,8 @@
 //! Kept together by a process group, where namespaces can't be had.
 //!
-//! A filter forbids the tool to leave its group, so one signal reaches all of it; and who loses its parent falls to
-//! the launcher, which kills its children until there are none. If the launcher itself is killed, the tool dies with it
-//! and the crib kills the group.
+//! A filter forbids the tool to leave its group, so one signal reaches all of it, and to send one to the launcher. Who
+//! loses its parent falls to the launcher, which kills its children until there are none. If somebody else kills the
+//! launcher, the tool dies with it and the crib kills the group.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,10 +16,15 @@ use super::{Streams, check, child_signals, fail, watch};
 /// How long the launcher goes on killing before it gives up on processes that the kernel does not let die.
 pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(5);
 
-/// From here on, whoever below this process loses its parent becomes its child.
+/// From here on, whoever below this process loses its parent becomes its child, and no process of the same user may
+/// look into it or trace it.
 pub(super) fn adopt_orphans() -> io::Result<()> {
     // SAFETY: no memory is touched.
-    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(|_| ())
+    unsafe {
+        check(libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))?;
+        check(libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
+    }
+    Ok(())
 }
 
 /// Runs the tool to its end and to the end of all it started; this process has adopted.

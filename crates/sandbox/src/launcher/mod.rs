@@ -28,7 +28,7 @@ use crate::Rung;
 use tool::Tool;
 
 pub(crate) use group::{KILL_LIMIT, kill_group};
-pub(crate) use wire::{Order, Report, hang_up, send_order, send_terminate};
+pub(crate) use wire::{Order, Report, hang_up, is_gone, send_order, send_terminate};
 
 /// The first argument that makes a process a launcher.
 pub const ARGUMENT: &str = "__launch";

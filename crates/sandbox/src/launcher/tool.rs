@@ -20,7 +20,7 @@ pub(super) struct Tool {
 pub(super) enum Bond {
     /// Nothing: the namespace holds it.
     Namespace,
-    /// It dies with its launcher and can't leave its group.
+    /// It dies with its launcher, can't leave its group, and can't reach the launcher.
     Group,
 }
 
@@ -93,7 +93,7 @@ fn prepare(bond: Bond, parent: libc::pid_t) -> io::Result<()> {
             if libc::getppid() != parent {
                 libc::_exit(127);
             }
-            filter::forbid_leaving_the_group()?;
+            filter::hold(parent)?;
         }
         let mut none = mem::zeroed();
         libc::sigemptyset(&mut none);

@@ -121,6 +121,21 @@ pub(crate) fn hang_up(control: BorrowedFd) -> io::Result<()> {
     check(unsafe { libc::shutdown(control.as_raw_fd(), libc::SHUT_WR) }).map(|_| ())
 }
 
+/// Whether the launcher went without a last word.
+pub(crate) fn is_gone(control: BorrowedFd) -> bool {
+    let mut byte = 0_u8;
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the byte lives across the call.
+    unsafe {
+        libc::recv(
+            control.as_raw_fd(),
+            ptr::from_mut(&mut byte).cast(),
+            1,
+            flags,
+        ) == 0
+    }
+}
+
 /// Room for one descriptor in a control message, aligned as its header wants it.
 type Ancillary = [u64; 4];
 

@@ -140,6 +140,11 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// Whether a process that nobody has waited for is dead.
+pub fn has_ended(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
+}
+
 /// The only child of a process.
 pub fn child_of(pid: u32) -> Option<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");

@@ -127,35 +127,72 @@ async fn the_first_process_is_killed() {
 }
 
 #[tokio::test]
-async fn the_tool_kills_its_parent() {
+async fn the_tool_can_not_kill_its_parent() {
     for launcher in launchers() {
         let mark = mark("parent");
-        // The launcher hears nothing but SIGKILL; and in a namespace not even that.
-        let script = "read line; for s in HUP INT TERM USR1 SEGV; do kill -$s $PPID; done; \
-                      echo still; kill -9 $PPID; read line; exit 4";
+        // Among them STOP, after which it would hear of nothing.
+        let script = "read line; for s in HUP INT TERM USR1 SEGV STOP KILL; do \
+                      kill -$s $PPID 2>/dev/null; [ $PPID = 1 ] || kill -$s -$PPID 2>/dev/null; done; \
+                      echo still; read line; exit 4";
         let mut child = start(&launcher, script, &mark).await;
         go_on(&mut child).await;
         go_on(&mut child).await;
         assert_eq!(output(&mut child).await, "still\n");
-        let exit = match launcher.rung().unwrap() {
-            Rung::Namespaces => Exit::Code(4),
-            Rung::Group => Exit::Lost,
-        };
-        assert_eq!(child.wait().await.unwrap(), exit);
+        assert_eq!(child.wait().await.unwrap(), Exit::Code(4));
+        assert_eq!(count(&mark), 0);
+    }
+}
+
+#[tokio::test]
+async fn the_launcher_is_killed_and_nobody_waits() {
+    for launcher in launchers() {
+        let mark = mark("nobody");
+        let mut child = start(&launcher, "read line", &mark).await;
+        kill(child.launcher_id().unwrap(), libc::SIGKILL);
+        // A daemon holds the stream.
+        assert_eq!(output(&mut child).await, "");
         all_gone(&mark).await;
     }
 }
 
 #[tokio::test]
-async fn a_daemon_kills_the_launcher_and_nobody_waits() {
-    let [_, launcher] = launchers();
-    let mark = mark("nobody");
-    let script = "p=$PPID; read line; (sh -c \"kill -9 $p; sleep 600; :\" &); read line; read line";
-    let mut child = start(&launcher, script, &mark).await;
-    go_on(&mut child).await;
-    // The daemon holds the stream; nobody but the crib is left to end it.
-    assert_eq!(output(&mut child).await, "");
+async fn the_launcher_is_killed_and_the_runtime_goes_down() {
+    for launcher in launchers() {
+        let mark = mark("runtime");
+        let marked = mark.clone();
+        let owner = std::thread::spawn(move || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().build().unwrap();
+            let child = runtime.block_on(start(&launcher, "read line", &marked));
+            let id = child.launcher_id().unwrap();
+            kill(id, libc::SIGKILL);
+            while !has_ended(id) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            runtime.block_on(async { drop(child) });
+        });
+        owner.join().unwrap();
+        all_gone(&mark).await;
+    }
+}
+
+async fn stop_the_launcher(launcher: &Launcher, mark: String) {
+    let mut child = start(launcher, "read line", &mark).await;
+    kill(child.launcher_id().unwrap(), libc::SIGSTOP);
+    child.kill();
+    // It is given some seconds to do its work, and is killed then.
+    let exit = child.wait().await.unwrap();
+    assert!(matches!(exit, Exit::Lost | Exit::Signal(9)), "{exit:?}");
     all_gone(&mark).await;
+}
+
+#[tokio::test]
+async fn the_launcher_is_stopped() {
+    let [first, second] = launchers();
+    tokio::join!(
+        stop_the_launcher(&first, mark("stopped")),
+        stop_the_launcher(&second, mark("stopped-group")),
+    );
 }
 
 #[tokio::test]
@@ -184,8 +221,7 @@ async fn the_first_process_hears_nothing_from_inside() {
 async fn a_group_can_not_be_left() {
     let [_, launcher] = launchers();
     let script = "setsid true 2>/dev/null && echo session; \
-                  (set -m; sleep 0.01 & wait) 2>/dev/null; \
-                  awk '/^NoNewPrivs/ { print $2 } /^Seccomp:/ { print $2 }' /proc/self/status";
+                                    awk '/^NoNewPrivs/ { print $2 } /^Seccomp:/ { print $2 }' /proc/self/status";
     let mut child = sh(&launcher, script).await;
     assert_eq!(output(&mut child).await, "1\n2\n");
 }
