@@ -168,7 +168,6 @@ impl Command {
             .env_clear()
             .envs(environment.iter())
             .envs(self.vars.iter().map(|(name, value)| (name, value)))
-            .process_group(0)
             .stdin(control)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

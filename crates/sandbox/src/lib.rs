@@ -2,14 +2,20 @@
 //!
 //! # Threat model
 //!
-//! A tool's process is not trusted to end, to stay in its process group, or to leave nothing behind. What holds:
+//! A tool's process is not trusted to end, to stay in its process group, to leave its launcher alone, or to leave
+//! nothing behind. What holds:
 //!
 //! * Every process is started by [`Command`], through a launcher: this binary, executed again as a small
-//!   single-threaded process that holds a socket to the crib ([`launcher`]).
+//!   single-threaded process that a socket ties to the crib ([`launcher`]).
 //! * The tool starts with an empty environment plus [`Environment`]'s allow-list, no inherited descriptors but its
-//!   own three streams, and in a process group of its own.
-//! * When the tool exits, when its [`Child`] is dropped, or when the crib dies however it may, the launcher kills the
-//!   whole tree: the group, and every descendant that left it, because orphans fall to the launcher.
+//!   own three streams, default signals, and a process group of its own.
+//! * When the tool exits, when its [`Child`] is dropped or killed, or when the crib or the launcher dies however it may,
+//!   the whole tree is killed. On [`Rung::Namespaces`] the kernel does that. On [`Rung::Group`] the launcher does, the
+//!   tool can't leave its group nor signal the launcher, and the crib takes over from a launcher that is lost.
+//! * Once [`Child::wait`] gives a code or a signal, nothing of the tree is left.
+//!
+//! Not promised: that a program which runs anyway, such as cron or a service manager, starts nothing when a tool asks it
+//! to; and, on [`Rung::Group`], that a tool finds no other way to make its launcher fail, and the crib with it.
 //!
 //! Not promised yet: confinement of reads, writes, network and resources. A trusted tool may do what the user may.
 

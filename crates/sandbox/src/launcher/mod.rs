@@ -3,7 +3,7 @@
 //! It is this binary executed again with [`ARGUMENT`], before any runtime or thread exists. Its stdin is a socket to
 //! the crib, its stdout and stderr are the tool's, and the tool's stdin comes over the socket. Who attends to the tool
 //! waits for one of two things: the tool's exit, or the hang-up of the socket. After either everything below it is
-//! killed: by the kernel with a pid namespace ([`namespace`]), or by the launcher ([`group`]). A socket, not
+//! killed: by the kernel with a pid namespace (`namespace`), or by the launcher (`group`). A socket, not
 //! `PR_SET_PDEATHSIG`, ties it to the crib, because that signal follows a thread, and the crib's threads come and go.
 //! Between the processes here, all single-threaded, it is right.
 //!
@@ -130,8 +130,19 @@ fn settle_in() -> io::Result<OwnedFd> {
         let mut all = mem::zeroed();
         libc::sigfillset(&mut all);
         check(libc::sigprocmask(libc::SIG_SETMASK, &all, ptr::null_mut()))?;
+        leave_the_group()?;
         let control = check(libc::fcntl(0, libc::F_DUPFD_CLOEXEC, 3))?;
         Ok(OwnedFd::from_raw_fd(control))
+    }
+}
+
+/// Makes a process group of this process's own. A crib that itself runs in a tool may not be allowed to; then the
+/// outer crib's group holds all of it, and orphans still fall to the launcher.
+fn leave_the_group() -> io::Result<()> {
+    // SAFETY: no memory is touched.
+    match check(unsafe { libc::setpgid(0, 0) }) {
+        Err(error) if error.raw_os_error() != Some(libc::EPERM) => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-use super::{check, errno, filter};
+use super::{check, errno, filter, leave_the_group};
 
 /// The file to execute and its arguments, as exec takes them.
 pub(super) struct Tool {
@@ -78,10 +78,10 @@ impl Tool {
 }
 
 fn prepare(bond: Bond, parent: libc::pid_t) -> io::Result<()> {
+    leave_the_group()?;
     // SAFETY: the set is filled before it is read; the rest touches no memory. All that was opened since the launcher
     // began is closed by exec.
     unsafe {
-        check(libc::setpgid(0, 0))?;
         if bond == Bond::Group {
             check(libc::prctl(
                 libc::PR_SET_PDEATHSIG,

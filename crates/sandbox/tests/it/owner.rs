@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
+use toolcrib_sandbox::Command;
+
 use crate::support::*;
 
 /// The user `nobody`.
@@ -75,6 +77,21 @@ fn namespaces_that_end_are_an_error_in_words() {
         "no process could be started: the system allows no more namespaces now \
          (user.max_pid_namespaces, user.max_user_namespaces)\n"
     );
+}
+
+#[tokio::test]
+async fn a_tool_may_be_an_owner_too() {
+    for launcher in launchers() {
+        for rung in ["namespaces", "group"] {
+            let command = Command::new(example("owner"), "/").args(["count", rung]);
+            let mut child = command.spawn(&launcher, &environment()).await.unwrap();
+            let text = output(&mut child).await;
+            assert_eq!(
+                text, "0 more descriptors, 0 children\n",
+                "{launcher:?} {rung}"
+            );
+        }
+    }
 }
 
 /// Runs all other tests again as a user without rights, who needs a user namespace to make others.
