@@ -116,7 +116,10 @@ impl Child {
 /// The guard does it all, unless the runtime goes down before it comes to it.
 impl Drop for Child {
     fn drop(&mut self) {
-        if let (None, Some(group)) = (self.told, self.group)
+        let orderly = matches!(self.told, Some(Exit::Code(_) | Exit::Signal(_)));
+        if let Some(group) = self.group
+            && !orderly
+            && !self.guard.is_finished()
             && launcher::is_gone(self.control.as_fd())
         {
             launcher::kill_group(group);
