@@ -17,7 +17,9 @@ fn world() -> World {
     say["inputSchema"]["required"] = json!(["word"]);
     let plain = shell("plain", "echo plain", json!({}));
     let long = shell("long", "cat long.txt", json!({}));
-    world.write_tool("test.json", file(&[say, plain, long]));
+    let region = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
+    let placed = shell("placed", "echo {{region}}", region);
+    world.write_tool("test.json", file(&[say, plain, long, placed]));
     world
 }
 
@@ -139,6 +141,10 @@ async fn the_short_way_says_what_the_library_says() {
         ("tools/call", json!({"name": "say"})),
         ("tools/call", json!({"name": "workspace-info"})),
         ("tools/call", json!({"name": "no-such-tool"})),
+        (
+            "tools/call",
+            json!({"name": "placed", "arguments": {"region": "here"}}),
+        ),
         (
             "tools/call",
             json!({"name": "plain", "_meta": {"claudecode/toolUseId": "id", "other": [1, {"a": null}]}}),

@@ -1,20 +1,13 @@
 //! GitHub Copilot CLI: `.mcp.json` of a trusted folder, or its own file for the user.
 
-use serde_json::json;
-
-use super::{Client, ClientName, pretty};
+use super::{Client, ClientName, claude};
 
 pub(super) const CLIENT: Client = Client {
     name: ClientName::Copilot,
     project_file: ".mcp.json",
     user_file: "~/.copilot/mcp-config.json",
-    stdio: || {
-        pretty(&json!({"mcpServers": {"toolcrib": {
-            "type": "local", "command": "toolcrib", "args": ["mcp"], "tools": ["*"],
-        }}}))
-    },
-    http: |url| {
-        pretty(&json!({"mcpServers": {"toolcrib": {"type": "http", "url": url, "tools": ["*"]}}}))
-    },
+    // The project's file is Claude Code's too, which drops a server with Copilot's own words in it; Copilot takes both.
+    stdio: claude::CLIENT.stdio,
+    http: claude::CLIENT.http,
     note: "Copilot reads the project's file only once the folder is trusted in Copilot itself",
 };

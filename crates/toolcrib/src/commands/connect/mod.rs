@@ -133,4 +133,16 @@ mod tests {
             assert!((client.http)(url).contains(url));
         }
     }
+
+    #[test]
+    fn clients_that_read_the_same_file_are_told_the_same() {
+        for one in CLIENTS {
+            for other in CLIENTS {
+                if one.project_file == other.project_file {
+                    assert_eq!((one.stdio)(), (other.stdio)());
+                    assert_eq!((one.http)("u"), (other.http)("u"));
+                }
+            }
+        }
+    }
 }
