@@ -63,7 +63,7 @@ execute() {
 }
 
 while IFS= read -r line || [[ -n $line ]]; do
-    [[ -z ${line//[[:space:]]/} ]] && continue
+    [[ $line =~ ^[[:space:]]*$ ]] && continue
     if ! { IFS= read -r what && IFS= read -r id && IFS= read -r value; } < <(jq -rs "$READ" <<<"$line" 2>/dev/null); then
         id=null
         echo '"not JSON"' | send_error -32700

@@ -77,7 +77,9 @@ async function take(line) {
 // Not `readline`: it also ends a line at U+2028, which may stand inside a JSON string.
 let rest = "";
 for await (const chunk of process.stdin.setEncoding("utf8")) {
-  const lines = (rest + chunk).split("\n");
+  rest += chunk;
+  if (!chunk.includes("\n")) continue;
+  const lines = rest.split("\n");
   rest = lines.pop();
   for (const line of lines) if (line.trim()) await take(line);
 }

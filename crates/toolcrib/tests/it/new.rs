@@ -193,6 +193,19 @@ fn without_a_project_there_is_a_hint_and_a_way() {
 }
 
 #[test]
+fn where_trust_cannot_be_remembered_nothing_is_written() {
+    let world = World::new();
+    let data = world.home().join(".local/share/toolcrib");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("trust.json"), "{ nonsense").unwrap();
+    let ran = world.run(&["new", "x"]).exits(4);
+    assert!(ran.stderr.contains("is damaged"), "{}", ran.stderr);
+    assert_eq!(lists(&world.tools_folder()), Vec::<String>::new());
+    // The user's own folder needs no trust.
+    world.run(&["new", "x", "--global"]).exits(0);
+}
+
+#[test]
 fn a_link_out_of_an_untrusted_project_is_not_written_through() {
     let world = World::new();
     let outside = world.root().join("outside");

@@ -43,6 +43,11 @@ fn keeps_the_protocol(template: &str) {
     refuses(&mut start(&world));
     gives_back_what_it_was_given(&mut start(&world));
     ends_with_its_stdin(start(&world));
+    let folder = world.tools_folder().join("greet");
+    let mut tool = Program::start(&folder, &[("LC_ALL", "C.UTF-8".as_ref())]);
+    let large = "ä \" ".repeat(500_000);
+    let result = tool.execute(json!({"text": large}))["result"].take();
+    assert!(result == format!("{large}\n"), "a large message");
 }
 
 fn describes_itself(tool: &mut Program) {

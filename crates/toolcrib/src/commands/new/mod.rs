@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use toolcrib_core::{ErrorCode, SourceKind, ToolName};
-use toolcrib_sources::Follow;
+use toolcrib_core::{ErrorCode, ToolName};
 
 use super::{Done, Scene};
-use crate::config::{Flags, Project, project::MARKER};
+use crate::config::Flags;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::open::{Opened, Trust};
@@ -18,9 +17,11 @@ use crate::printer::{BOLD, GREEN, YELLOW, plain};
 
 mod build;
 mod draft;
+mod shelf;
 mod template;
 
 use draft::Draft;
+use shelf::{global_folder, local_folder, make_folder, refuse_taken, taken, unwritable};
 use template::Template;
 
 /// Arguments that every template's tool takes.
@@ -67,8 +68,8 @@ impl New {
             // Says why, before anything is written.
             opened.book.list()?;
         }
-        make_folder(&tools)?;
         refuse_taken(&opened, &tools, &name).await?;
+        make_folder(&tools)?;
         let mut written = self.write(scene, &opened, &tools, &name).await?;
         if single {
             opened.book.trust_entry(&written.entry, crate::now_ms())?;
@@ -164,7 +165,10 @@ impl New {
 
     fn tell(&self, scene: &Scene, name: &ToolName, written: &Written, single: bool) {
         let project = match &scene.globals.project {
-            Some(project) => format!("--project '{}' ", project.display()),
+            Some(project) => {
+                let path = project.display().to_string().replace('\'', r"'\''");
+                format!("--project '{path}' ")
+            }
             None => String::new(),
         };
         let next = format!("toolcrib {project}test {name} '{EXAMPLE}'");
@@ -200,86 +204,6 @@ impl New {
     }
 }
 
-fn global_folder(env: &Env) -> Result<PathBuf, Failure> {
-    let config = env.config_folder().ok_or_else(|| {
-        Failure::new(
-            ErrorCode::BadRequest,
-            "there is no home directory with tools for every project",
-        )
-        .hint("set HOME or XDG_CONFIG_HOME")
-    })?;
-    Ok(config.join("tools"))
-}
-
-fn local_folder(opened: &Opened, scene: &Scene, name: &ToolName) -> Result<PathBuf, Failure> {
-    let Some(project) = &opened.project else {
-        let message = format!(
-            "there is no project around `{}`",
-            scene.env.directory.display()
-        );
-        return Err(Failure::new(ErrorCode::BadRequest, message).hint(format!(
-            "make one here with `toolcrib init`, or a tool for every project: `toolcrib new {name} --global`"
-        )));
-    };
-    let marker = project.root.join(MARKER);
-    let tools = marker.join("tools");
-    if !opened.trust.is_trusted() {
-        refuse_way_out(project, &marker)?;
-        refuse_way_out(project, &tools)?;
-    }
-    Ok(tools)
-}
-
-/// Nothing is written where a link of a project that nobody trusted leads to.
-fn refuse_way_out(project: &Project, folder: &Path) -> Result<(), Failure> {
-    let inside = match folder.symlink_metadata() {
-        Err(_) => true,
-        Ok(_) => folder
-            .canonicalize()
-            .is_ok_and(|real| real.starts_with(&project.root)),
-    };
-    if inside {
-        return Ok(());
-    }
-    let message = format!(
-        "`{}` leads out of the project, which is not trusted",
-        folder.display()
-    );
-    Err(Failure::new(ErrorCode::Denied, message)
-        .hint("look where the link leads; `toolcrib trust` if that is meant so"))
-}
-
-fn make_folder(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))
-}
-
-/// Refuses a name that a file of the folder, or a tool in one, has already.
-async fn refuse_taken(opened: &Opened, tools: &Path, name: &ToolName) -> Result<(), Failure> {
-    let entries = std::fs::read_dir(tools).map_err(|error| unwritable(tools, error))?;
-    for entry in entries.flatten() {
-        let file = entry.file_name();
-        let stem = file.to_str().map(|f| f.split_once('.').map_or(f, |f| f.0));
-        if stem == Some(name.as_str()) {
-            return Err(taken(name, &entry.path()));
-        }
-    }
-    let _sources = opened.load(Follow::Nothing).await;
-    let catalog = opened.crib.tools();
-    let mut found = catalog.tools().filter(|tool| tool.name() == name.as_str());
-    match found.find(|tool| tool.source == SourceKind::Builtin || lies_in(&tool.file, tools)) {
-        Some(tool) if tool.source == SourceKind::Builtin => {
-            let message = format!("`{name}` is a tool that comes with Toolcrib");
-            Err(Failure::new(ErrorCode::Conflict, message).hint("take another name"))
-        }
-        Some(tool) => Err(taken(name, tool.file.as_deref().unwrap_or(tools))),
-        None => Ok(()),
-    }
-}
-
-fn lies_in(file: &Option<PathBuf>, folder: &Path) -> bool {
-    file.as_ref().is_some_and(|file| file.starts_with(folder))
-}
-
 /// What the template needs and nobody finds on PATH.
 fn missing(template: Template, env: &Env) -> Vec<String> {
     let path = env.get("PATH").unwrap_or_default();
@@ -293,21 +217,4 @@ fn missing(template: Template, env: &Env) -> Vec<String> {
     needs
         .map(|need| format!("`{}` is not on PATH: {}", need.program, need.remedy))
         .collect()
-}
-
-fn taken(name: &ToolName, by: &Path) -> Failure {
-    Failure::new(
-        ErrorCode::Conflict,
-        format!("the name `{name}` is taken by `{}`", by.display()),
-    )
-    .hint("take another name, or change what is there")
-}
-
-fn unwritable(path: &Path, error: io::Error) -> Failure {
-    Failure::new(
-        ErrorCode::Unavailable,
-        format!("`{}` can't be written", path.display()),
-    )
-    .cause(error)
-    .hint("check the folder's permissions and free space")
 }
