@@ -217,11 +217,11 @@ mod tests {
         std::fs::rename(&folder, dir.path().join("old")).unwrap();
         std::fs::create_dir(&folder).unwrap();
         assert!(watch.follow([folder.as_path()].into_iter()));
+        std::fs::write(folder.join("a.json"), "{}").unwrap();
         while let Reread::Paths(paths) = watch.changed().await {
             if paths.contains(&folder.join("a.json")) {
                 break;
             }
-            std::fs::write(folder.join("a.json"), "{}").unwrap();
         }
     }
 }

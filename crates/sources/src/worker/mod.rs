@@ -8,7 +8,7 @@
 //! * [`pool`] hands workers out: bounded in number, queue and time; [`lease`] gives each one back however a call ends.
 //! * [`workers`] knows all pools: it shares them by key, stops what is idle, asks for health, and shuts down.
 //!
-//! Why: `docs/design/0011-workers.md`.
+//! Why: `docs/design/0010-workers.md`.
 
 mod fault;
 mod lease;

@@ -345,6 +345,7 @@ async fn the_document_lists_the_table() {
         "get /api/tools",
         "get /api/tools/errors",
         "get /api/tools/{name}",
+        "get /api/tools/{name}/health",
         "get /docs",
         "get /healthz",
         "get /openapi.json",
