@@ -28,6 +28,8 @@ use crate::{Place, beneath, plugin};
 const MAX_FILE: u64 = plugin::MAX_FILE as u64;
 /// A folder with more entries than this is not a tools folder.
 const MAX_ENTRIES: usize = 10_000;
+/// How many folders inside a tools folder are watched.
+const MAX_INNER: usize = 512;
 
 /// A tools folder and what holds for its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +81,8 @@ enum Found {
 
 /// A program to be asked what it is.
 pub struct Asked {
+    /// The text that is worth standing in for a later one, should the program answer well.
+    keep: Option<Vec<u8>>,
     pub draft: Box<Draft>,
     /// What is wrong with it so far.
     problems: Vec<Problem>,
@@ -89,16 +93,28 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The update that its answer makes.
-    pub fn answered(self, mut loaded: Loaded) -> Update {
+    /// What its answer makes.
+    pub fn answered(self, mut loaded: Loaded) -> Seen {
         loaded.problems.splice(0..0, self.problems);
         let path = self.folder.join(&self.name);
-        Update {
+        let good = !loaded.tools.is_empty() && !is_broken(&loaded);
+        let keep = self.keep.filter(|_| good).map(|text| (self.name, text));
+        let memory = Memory {
+            folder: self.folder,
+            keep: keep.into_iter().collect(),
+            forget: Vec::new(),
+        };
+        let update = Update {
             key: key(&path),
             rank: self.rank,
             file: Some(self.draft.file().to_path_buf()),
             tools: loaded.tools,
             problems: loaded.problems,
+        };
+        Seen {
+            updates: vec![update],
+            asked: Vec::new(),
+            memory,
         }
     }
 
@@ -128,7 +144,10 @@ impl Reread {
     fn covers(&self, path: &Path) -> bool {
         match self {
             Reread::Nothing => false,
-            Reread::Paths(paths) => paths.contains(path),
+            // A change inside a folder is a change of the tool that the folder is.
+            Reread::Paths(paths) => {
+                paths.contains(path) || paths.iter().any(|dirty| dirty.starts_with(path))
+            }
             Reread::All => true,
         }
     }
@@ -173,6 +192,8 @@ pub struct Shelf {
     troubled: bool,
     /// Was it looked at before?
     looked: bool,
+    /// Folders in it that are tools or may become some, and those inside them.
+    inner: Vec<PathBuf>,
 }
 
 impl Shelf {
@@ -182,7 +203,14 @@ impl Shelf {
             known: BTreeMap::new(),
             troubled: false,
             looked: false,
+            inner: Vec::new(),
         }
+    }
+
+    /// The folders in which a change may be a change of a tool.
+    pub fn watched(&self) -> impl Iterator<Item = &Path> {
+        let inner = self.inner.iter().map(PathBuf::as_path);
+        std::iter::once(self.folder.path.as_path()).chain(inner)
     }
 
     /// Looks at the folder and gives an update for each file that is new, different or gone.
@@ -204,6 +232,7 @@ impl Shelf {
         }
         let mut candidates = Vec::new();
         let mut present = HashSet::new();
+        let mut inner = Vec::new();
         for name in names {
             let path = self.folder.path.join(&name);
             let meta = match std::fs::metadata(&path) {
@@ -231,6 +260,7 @@ impl Shelf {
                         continue;
                     }
                     let parts = bundle::parts(&path);
+                    inner.extend(bundle::folders(&path, &parts));
                     if !bundle::is_tool(&path, &parts) {
                         continue;
                     }
@@ -251,6 +281,8 @@ impl Shelf {
                 stamp,
             });
         }
+        inner.truncate(MAX_INNER);
+        self.inner = inner;
         let gone: Vec<String> = self
             .known
             .keys()
@@ -269,8 +301,13 @@ impl Shelf {
         for read in self.read_all(candidates, place, last_good) {
             if let Some(News { update, keep }) = read.news {
                 match update {
-                    Found::Update(update) => updates.push(update),
+                    Found::Update(update) => {
+                        updates.push(update);
+                        let keep = keep.map(|text| (read.name.clone(), text));
+                        memory.keep.extend(keep);
+                    }
                     Found::Pending(draft, problems) => asked.push(Asked {
+                        keep,
                         draft,
                         problems,
                         folder: self.folder.path.clone(),
@@ -279,9 +316,6 @@ impl Shelf {
                         rank: self.rank(),
                     }),
                 }
-                memory
-                    .keep
-                    .extend(keep.map(|text| (read.name.clone(), text)));
             }
             self.known.insert(read.name, read.known);
         }
@@ -552,10 +586,7 @@ impl Shelf {
                 };
             }
         };
-        let broken = loaded
-            .problems
-            .iter()
-            .any(|p| p.severity == Severity::Error);
+        let broken = is_broken(&loaded);
         let good = trusted && !broken && !loaded.tools.is_empty();
         if trusted
             && broken
@@ -642,6 +673,13 @@ impl Shelf {
             executable::Read::Pending(..) => Vec::new(),
         }
     }
+}
+
+fn is_broken(loaded: &Loaded) -> bool {
+    loaded
+        .problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Error)
 }
 
 /// Lets the last good version of each broken tool stand in for it, marked stale. A problem without a tool's name

@@ -149,7 +149,7 @@ impl Room {
             .shelves
             .iter()
             .filter(|shelf| shelf.may_be_watched(&self.place));
-        watched.map(|shelf| shelf.folder.path.as_path())
+        watched.flat_map(Shelf::watched)
     }
 
     /// Looks at every folder, off the runtime's threads, and brings what changed to the crib.
@@ -204,10 +204,16 @@ impl Room {
     }
 
     /// Takes in what one program said, unless its file has changed since.
-    fn answered(&self, answer: Result<(Asked, Loaded), JoinError>) -> Change {
+    async fn answered(&mut self, answer: Result<(Asked, Loaded), JoinError>) -> Change {
         match answer {
             Ok((asked, loaded)) if asked.is_current(&self.shelves) => {
-                self.bring(vec![asked.answered(loaded)])
+                let Seen {
+                    updates, memory, ..
+                } = asked.answered(loaded);
+                let change = self.bring(updates);
+                self.remembered().await;
+                self.remember(vec![memory]);
+                change
             }
             Ok(_) => self.bring(Vec::new()),
             Err(error) => {
@@ -221,7 +227,7 @@ impl Room {
     async fn all_answered(&mut self) -> Change {
         let mut whole = self.bring(Vec::new());
         while let Some(answer) = self.asking.join_next().await {
-            whole.join(self.answered(answer));
+            whole.join(self.answered(answer).await);
         }
         whole
     }
@@ -310,10 +316,14 @@ impl Room {
                     None => return,
                 },
                 Some(answer) = self.asking.join_next() => {
-                    self.answered(answer);
+                    self.answered(answer).await;
                 }
                 reread = watching.changed() => {
                     self.look(reread).await;
+                    // A folder that just came may have been filled before it was watched.
+                    if watching.follow(self.paths()) {
+                        self.look(Reread::Nothing).await;
+                    }
                 }
                 _ = tick.tick() => {
                     ticks = ticks.wrapping_add(1);

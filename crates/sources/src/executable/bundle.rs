@@ -55,6 +55,16 @@ fn walk(folder: &Path, depth: usize, parts: &mut Vec<Part>) {
     }
 }
 
+/// The folder and those in it that hold parts.
+pub fn folders(folder: &Path, parts: &[Part]) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_path_buf()];
+    let parents = parts.iter().filter_map(|part| part.path.parent());
+    folders.extend(parents.map(Path::to_path_buf));
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
 /// Is this folder a tool?
 pub fn is_tool(folder: &Path, parts: &[Part]) -> bool {
     parts.iter().any(|part| {
