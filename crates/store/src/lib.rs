@@ -1,14 +1,15 @@
-//! What is remembered: trust, kept outputs, last good versions, descriptions, what workers said.
+//! What is remembered: in a database (registrations, calls, grants, trust, tokens), and in files beside it.
 //!
-//! Everything lies in files below two folders of the user's own: the data folder (trust, outputs, logs) and the cache
-//! (last good versions, descriptions). Files are made for the user alone, written whole or not at all, and guarded by a lock where
-//! several processes write.
+//! Files lie below two folders of the user's own: the data folder (trust, outputs, logs, the database of SQLite) and
+//! the cache (last good versions, descriptions). They are made for the user alone, written whole or not at all, and guarded by a lock
+//! where several processes write.
 
 mod descriptions;
 mod file;
 mod last_good;
 mod logs;
 mod outputs;
+mod sql;
 mod trust;
 
 pub use descriptions::DescriptionFiles;
@@ -16,4 +17,11 @@ pub use file::short_hash;
 pub use last_good::LastGoodFiles;
 pub use logs::LogFiles;
 pub use outputs::{OutputFiles, OutputLimits};
+pub use sql::{
+    Binding, CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Descriptions, Ending,
+    Grant, Grants, IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions,
+    Store, StoreUrl, StoreUrlError, Token, Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths,
+    Verdict,
+};
+pub use toolcrib_core::store::StoreError;
 pub use trust::{Stamp as TrustStamp, TrustBook, TrustError, Trusted};

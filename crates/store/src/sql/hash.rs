@@ -1,0 +1,116 @@
+//! Keyed and plain hashes, and randomness from the system.
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::file::hex;
+
+/// As many bytes as asked for that nobody can guess.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], getrandom::Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// The key of argument hashes. It lies in the store beside them: it keeps hashes of guessable arguments from being
+/// compared with other stores' or with a table made elsewhere, not from whoever reads this whole store.
+#[derive(Clone)]
+pub(super) struct ArgumentKey(Hmac<Sha256>);
+
+impl ArgumentKey {
+    pub(super) fn new(key: &[u8]) -> Option<ArgumentKey> {
+        Hmac::new_from_slice(key).ok().map(ArgumentKey)
+    }
+
+    /// The same for equal arguments, whatever the order of their keys.
+    pub(super) fn hash(&self, arguments: &Map<String, Value>) -> String {
+        let mut text = Vec::with_capacity(256);
+        write_map(&mut text, arguments);
+        let mut mac = self.0.clone();
+        mac.update(&text);
+        hex(&mac.finalize().into_bytes())
+    }
+}
+
+fn write_map(text: &mut Vec<u8>, map: &Map<String, Value>) {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    text.push(b'{');
+    for (key, value) in entries {
+        // Writing a string to memory can't fail.
+        let _ = serde_json::to_writer(&mut *text, key);
+        text.push(b':');
+        write_value(text, value);
+        text.push(b',');
+    }
+    text.push(b'}');
+}
+
+fn write_value(text: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Object(map) => write_map(text, map),
+        Value::Array(items) => {
+            text.push(b'[');
+            for item in items {
+                write_value(text, item);
+                text.push(b',');
+            }
+            text.push(b']');
+        }
+        plain => {
+            let _ = serde_json::to_writer(text, plain);
+        }
+    }
+}
+
+/// Compares without telling by time where the first difference is.
+pub(super) fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let differing = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && std::hint::black_box(differing) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn hash(key: &[u8], value: Value) -> String {
+        let Value::Object(map) = value else {
+            panic!("not an object");
+        };
+        ArgumentKey::new(key).unwrap().hash(&map)
+    }
+
+    #[test]
+    fn order_of_keys_does_not_count_and_the_rest_does() {
+        let one = hash(b"k", json!({"a": 1, "b": {"c": [1, "x"], "d": null}}));
+        assert_eq!(
+            one,
+            hash(b"k", json!({"b": {"d": null, "c": [1, "x"]}, "a": 1}))
+        );
+        assert_ne!(
+            one,
+            hash(b"l", json!({"a": 1, "b": {"c": [1, "x"], "d": null}}))
+        );
+        assert_ne!(
+            one,
+            hash(b"k", json!({"a": 1, "b": {"c": ["x", 1], "d": null}}))
+        );
+        assert_ne!(
+            hash(b"k", json!({"a": ["b,c"]})),
+            hash(b"k", json!({"a": ["b", "c"]}))
+        );
+    }
+
+    #[test]
+    fn equal_is_equal() {
+        assert!(same("abc", "abc") && same("", ""));
+        assert!(!same("abc", "abd") && !same("abc", "ab") && !same("ab", "abc"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Brings a store's tables to the form that this version knows, one step at a time, under a lock.
+//!
+//! To add a step: a file in `migrations/`, a line in [`STEPS`]. A step that was released is never edited.
+
+use toolcrib_core::store::StoreError;
+
+use super::db::Db;
+use super::hash::random;
+use super::tx::Tx;
+use super::value::{Line, values};
+use crate::file::hex;
+
+const STEPS: [&str; 1] = [include_str!("../../migrations/0001_start.sql")];
+const KNOWN: u32 = STEPS.len() as u32;
+
+const META: &str = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)";
+const READ: &str = "SELECT value FROM meta WHERE key = $1";
+const WRITE: &str = "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+
+/// Nothing for a store that is new.
+fn version(db: &Db, row: Option<&Line>) -> Result<Option<u32>, StoreError> {
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let text = row
+        .text("value")
+        .map_err(|error| db.unreadable("meta", error))?;
+    let found = text
+        .parse()
+        .map_err(|_| db.place().damaged("its format is no number"))?;
+    if found > KNOWN {
+        return Err(StoreError::Newer {
+            place: db.place().name.clone(),
+            found,
+            known: KNOWN,
+        });
+    }
+    Ok(Some(found))
+}
+
+pub(super) async fn migrate(db: &Db) -> Result<(), StoreError> {
+    // Most times there is nothing to do, and looking needs no lock. A new store has no such table and fails here.
+    match db.row(READ, values!["schema"]).await {
+        Ok(row) if version(db, row.as_ref())? == Some(KNOWN) => return Ok(()),
+        Ok(_) | Err(StoreError::Failed { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let mut tx = db.begin().await?;
+    tx.lock_migrations().await?;
+    tx.script(META).await?;
+    let rows = tx.rows(READ, values!["schema"]).await?;
+    let found = version(db, rows.first())?;
+    let first = found.unwrap_or(0) as usize;
+    for step in &STEPS[first..] {
+        tx.script(step).await?;
+    }
+    tx.run(WRITE, values!["schema", &KNOWN.to_string()]).await?;
+    if found.is_none() {
+        make_key(db, &mut tx).await?;
+    }
+    tx.commit().await
+}
+
+async fn make_key(db: &Db, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let key = random::<32>().map_err(|error| db.place().failed(error))?;
+    tx.run(WRITE, values!["argument_key", &hex(&key)]).await?;
+    Ok(())
+}
+
+/// One word about the store itself.
+pub(super) async fn read(db: &Db, key: &str) -> Result<Option<String>, StoreError> {
+    let row = db.row(READ, values![key]).await?;
+    let value = row.map(|row| row.text("value")).transpose();
+    value.map_err(|error| db.unreadable("meta", error))
+}
+
+pub(super) async fn write(tx: &mut Tx<'_>, key: &str, value: &str) -> Result<(), StoreError> {
+    tx.run(WRITE, values![key, value]).await?;
+    Ok(())
+}
