@@ -6,13 +6,13 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use sqlx::AssertSqlSafe;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 use toolcrib_core::BoxFuture;
 use toolcrib_core::store::{CallBook, CallRecord, Kept, StoreError};
 
@@ -53,10 +53,12 @@ fn insert(rows: usize) -> Arc<str> {
 
 type Answer = oneshot::Sender<Result<(), StoreError>>;
 
-enum Message {
-    Record(Box<CallRecord>),
-    /// Write at once, then answer. With a record, or for what came before.
-    Answered(Option<Box<CallRecord>>, Answer),
+/// What somebody waits for.
+enum Ask {
+    /// That this one is written, now.
+    Write(Box<CallRecord>, Answer),
+    /// That all are written that were handed in before.
+    Flush(Answer),
 }
 
 /// How the log is doing.
@@ -73,7 +75,8 @@ pub struct LogState {
 /// Where calls are handed in. Cheap to clone; the task ends when the last one is dropped and all is written.
 #[derive(Clone)]
 pub struct CallLog {
-    queue: mpsc::Sender<Message>,
+    queue: mpsc::Sender<Box<CallRecord>>,
+    asks: mpsc::Sender<Ask>,
     key: ArgumentKey,
     tally: Arc<Tally>,
 }
@@ -85,55 +88,69 @@ struct Tally {
     trouble: Mutex<Option<StoreError>>,
 }
 
+impl Tally {
+    fn trouble(&self) -> MutexGuard<'_, Option<StoreError>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl CallLog {
     pub(super) fn start(db: Db, key: ArgumentKey) -> CallLog {
-        let (queue, messages) = mpsc::channel(QUEUE);
+        let (queue, records) = mpsc::channel(QUEUE);
+        let (asks, asked) = mpsc::channel(BATCH);
         let tally = Arc::new(Tally::default());
         let writer = Writer {
             db,
-            messages,
+            records,
+            asked,
+            batch: Vec::with_capacity(BATCH),
+            due: None,
             tally: tally.clone(),
         };
         tokio::spawn(writer.run());
-        CallLog { queue, key, tally }
+        CallLog {
+            queue,
+            asks,
+            key,
+            tally,
+        }
     }
 
     pub fn state(&self) -> LogState {
-        let trouble = self.tally.trouble.lock();
         LogState {
             written: self.tally.written.load(Ordering::Relaxed),
             dropped: self.tally.dropped.load(Ordering::Relaxed),
             waiting: self.queue.max_capacity() - self.queue.capacity(),
-            trouble: trouble.unwrap_or_else(PoisonError::into_inner).clone(),
+            trouble: self.tally.trouble().clone(),
         }
     }
 
     /// Comes back when all that was handed in before is written, or with why it can't be.
     pub async fn flush(&self, longest: Duration) -> Result<(), StoreError> {
-        let flushed = timeout(longest, self.answered(None)).await;
-        flushed.unwrap_or_else(|_| {
-            Err(StoreError::Failed {
-                place: "call log".to_owned(),
-                why: "it was not written in time".to_owned(),
-            })
-        })
+        let flushed = timeout(longest, self.ask(Ask::Flush)).await;
+        flushed.unwrap_or_else(|_| Err(failed("it was not written in time")))
     }
 
-    async fn answered(&self, record: Option<CallRecord>) -> Result<(), StoreError> {
+    async fn ask(&self, ask: impl FnOnce(Answer) -> Ask) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
-        let message = Message::Answered(record.map(Box::new), answer);
-        let ended = || StoreError::Failed {
-            place: "call log".to_owned(),
-            why: "it has ended".to_owned(),
-        };
-        self.queue.send(message).await.map_err(|_| ended())?;
-        answered.await.unwrap_or_else(|_| Err(ended()))
+        let sent = self.asks.send(ask(answer)).await;
+        sent.map_err(|_| failed("it has ended"))?;
+        answered
+            .await
+            .unwrap_or_else(|_| Err(failed("it has ended")))
+    }
+}
+
+fn failed(why: &str) -> StoreError {
+    StoreError::Failed {
+        place: "call log".to_owned(),
+        why: why.to_owned(),
     }
 }
 
 impl CallBook for CallLog {
     fn record(&self, record: CallRecord) -> Kept {
-        match self.queue.try_send(Message::Record(Box::new(record))) {
+        match self.queue.try_send(Box::new(record)) {
             Ok(()) => Kept::Queued,
             Err(_) => {
                 self.tally.dropped.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +160,7 @@ impl CallBook for CallLog {
     }
 
     fn record_durably(&self, record: CallRecord) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.answered(Some(record)))
+        Box::pin(self.ask(|answer| Ask::Write(Box::new(record), answer)))
     }
 
     fn argument_hash(&self, arguments: &Map<String, Value>) -> String {
@@ -153,85 +170,132 @@ impl CallBook for CallLog {
 
 struct Writer {
     db: Db,
-    messages: mpsc::Receiver<Message>,
+    records: mpsc::Receiver<Box<CallRecord>>,
+    asked: mpsc::Receiver<Ask>,
+    /// What is written next. What could not be written stays here, and the queue behind it fills.
+    batch: Vec<CallRecord>,
+    /// When it has to be written.
+    due: Option<Instant>,
     tally: Arc<Tally>,
 }
 
 impl Writer {
     async fn run(mut self) {
-        // What could not be written yet is still here: it may be written later.
-        let mut records = Vec::new();
-        let mut waiting: Vec<Answer> = Vec::new();
         loop {
-            let open = self.gather(&mut records, &mut waiting).await;
-            let mut written = Ok(());
-            while !records.is_empty() && written.is_ok() {
-                let batch = records.len().min(BATCH);
-                written = self.write(&records[..batch]).await;
-                if written.is_ok() {
-                    records.drain(..batch);
+            let full = self.batch.len() >= BATCH;
+            tokio::select! {
+                biased;
+                Some(ask) = self.asked.recv() => self.answer(ask).await,
+                () = sleep_until(self.due.unwrap_or_else(Instant::now)), if self.due.is_some() => {
+                    let _ = self.write_batch().await;
                 }
-            }
-            if let Err(error) = &written {
-                tracing::warn!(%error, waiting = records.len(), "calls could not be recorded");
-            }
-            for answer in waiting.drain(..) {
-                // Who no longer waits does not need to know.
-                let _ = answer.send(written.clone());
-            }
-            *self
-                .tally
-                .trouble
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = written.err();
-            if !open {
-                self.drop_some(records.len());
-                return;
-            }
-        }
-    }
-
-    /// Takes what comes until it is time to write. Gives whether more can come.
-    async fn gather(&mut self, records: &mut Vec<CallRecord>, waiting: &mut Vec<Answer>) -> bool {
-        // Records that are here already are those of a write that failed.
-        let failing = !records.is_empty();
-        let mut deadline = failing.then(|| Instant::now() + REST);
-        while failing || records.len() < BATCH {
-            let next = match deadline {
-                None => self.messages.recv().await,
-                Some(deadline) => match timeout_at(deadline, self.messages.recv()).await {
-                    Ok(next) => next,
-                    Err(_) => return true,
+                record = self.records.recv(), if !full => match record {
+                    Some(record) => self.take(*record),
+                    None => {
+                        let _ = self.write_batch().await;
+                        break;
+                    }
                 },
-            };
-            let record = match next {
-                None => return false,
-                Some(Message::Record(record)) => {
-                    deadline.get_or_insert_with(|| Instant::now() + GATHER);
-                    Some(record)
-                }
-                Some(Message::Answered(record, answer)) => {
-                    waiting.push(answer);
-                    // Others that are here already go along; nobody else is waited for.
-                    deadline = Some(Instant::now());
-                    record
-                }
-            };
-            match record {
-                Some(_) if records.len() >= QUEUE => self.drop_some(1),
-                record => records.extend(record.map(|record| *record)),
+            }
+            // Nobody hands in any more, and what is left can't be written.
+            if self.records.is_closed() && self.tally.trouble().is_some() {
+                break;
             }
         }
-        true
+        let lost = self.batch.len() + self.records.len();
+        self.tally.dropped.fetch_add(lost as u64, Ordering::Relaxed);
     }
 
-    fn drop_some(&self, number: usize) {
-        self.tally
-            .dropped
-            .fetch_add(number as u64, Ordering::Relaxed);
+    fn take(&mut self, record: CallRecord) {
+        self.batch.push(record);
+        let now = Instant::now();
+        match self.batch.len() {
+            BATCH => self.due = Some(now),
+            _ => self.due = self.due.or(Some(now + GATHER)),
+        }
+    }
+
+    async fn answer(&mut self, ask: Ask) {
+        let mut records = Vec::new();
+        let mut waiting = Vec::new();
+        let mut flush = false;
+        let mut next = Some(ask);
+        // Whoever else waits already is served by the same transaction.
+        while let Some(ask) = next {
+            match ask {
+                Ask::Write(record, answer) => {
+                    records.push(*record);
+                    waiting.push(answer);
+                }
+                Ask::Flush(answer) => {
+                    flush = true;
+                    waiting.push(answer);
+                }
+            }
+            next = (records.len() < BATCH)
+                .then(|| self.asked.try_recv().ok())
+                .flatten();
+        }
+        let mut written = self.write(&records).await;
+        if flush && written.is_ok() {
+            written = self.flush().await;
+        }
+        for answer in waiting {
+            // Who no longer waits does not need to know.
+            let _ = answer.send(written.clone());
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), StoreError> {
+        let mut left = self.records.len();
+        loop {
+            while left > 0 && self.batch.len() < BATCH {
+                left -= 1;
+                match self.records.try_recv() {
+                    Ok(record) => self.batch.push(*record),
+                    Err(_) => left = 0,
+                }
+            }
+            if self.batch.is_empty() {
+                return Ok(());
+            }
+            self.write_batch().await?;
+        }
+    }
+
+    async fn write_batch(&mut self) -> Result<(), StoreError> {
+        let batch = std::mem::take(&mut self.batch);
+        let written = self.write(&batch).await;
+        self.batch = batch;
+        match &written {
+            Ok(()) => {
+                self.batch.clear();
+                self.due = None;
+            }
+            Err(_) => self.due = Some(Instant::now() + REST),
+        }
+        written
     }
 
     async fn write(&self, records: &[CallRecord]) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let written = self.insert(records).await;
+        match &written {
+            Ok(()) => {
+                let number = records.len() as u64;
+                self.tally.written.fetch_add(number, Ordering::Relaxed);
+            }
+            Err(error) => {
+                tracing::warn!(%error, waiting = records.len(), "calls could not be recorded");
+            }
+        }
+        *self.tally.trouble() = written.clone().err();
+        written
+    }
+
+    async fn insert(&self, records: &[CallRecord]) -> Result<(), StoreError> {
         let rows: Vec<Row<'_>> = records.iter().map(Row::of).collect();
         let mut tx = self.db.begin().await?;
         let (many, few) = rows.as_chunks::<ROWS>();
@@ -243,11 +307,7 @@ impl Writer {
             tx.run(AssertSqlSafe(INSERT[0].clone()), &row.values())
                 .await?;
         }
-        tx.commit().await?;
-        self.tally
-            .written
-            .fetch_add(rows.len() as u64, Ordering::Relaxed);
-        Ok(())
+        tx.commit().await
     }
 }
 

@@ -3,6 +3,7 @@
 //! SQLite: one connection writes, a few read, several processes share the file. A write begins with `BEGIN
 //! IMMEDIATE`, so it waits for the lock where waiting is safe, and can't find later that its snapshot is old.
 
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Postgres, Sqlite};
+use sqlx::{ConnectOptions, Connection as _, Postgres, Sqlite};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use toolcrib_core::store::StoreError;
@@ -44,13 +45,21 @@ pub(super) enum Pools {
         read: SqlitePool,
         /// For a connection of one's own.
         options: Box<SqliteConnectOptions>,
+        /// Which file it was when it was opened.
+        file: FileId,
     },
     Postgres(PgPool),
 }
 
+/// Device and number of a file: another one at the same path has others.
+type FileId = (u64, u64);
+
+fn file_id(meta: &std::fs::Metadata) -> FileId {
+    (meta.dev(), meta.ino())
+}
+
 /// A file of SQLite's is made by us, because SQLite would make it for everybody to read.
-fn prepare(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+fn prepare(path: &Path) -> std::io::Result<FileId> {
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -63,13 +72,14 @@ fn prepare(path: &Path) -> std::io::Result<()> {
         .truncate(false)
         .mode(0o600)
         .open(path)?;
-    let mut permissions = opened.metadata()?.permissions();
+    let meta = opened.metadata()?;
+    let mut permissions = meta.permissions();
     if permissions.mode() & 0o077 != 0 {
         permissions.set_mode(0o600);
         // Somebody else's file stays as its owner made it.
         let _ = opened.set_permissions(permissions);
     }
-    Ok(())
+    Ok(file_id(&meta))
 }
 
 impl Db {
@@ -82,7 +92,7 @@ impl Db {
             name,
             folder: Some(folder.into()),
         };
-        prepare(path).map_err(|error| place.io(&error))?;
+        let file = prepare(path).map_err(|error| place.io(&error))?;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .busy_timeout(BUSY)
@@ -114,6 +124,7 @@ impl Db {
             write,
             read,
             options: Box::new(options),
+            file,
         };
         Ok(Db::new(place, pools))
     }
@@ -123,12 +134,16 @@ impl Db {
         name: String,
     ) -> Result<Db, StoreError> {
         let place = Place { name, folder: None };
+        let options = options.disable_statement_logging();
+        // Asked once by hand, because a pool goes on asking where nobody answers, and then only says that it waited.
+        let first = timeout_at(Instant::now() + PATIENCE, options.connect()).await;
+        let first = first.map_err(|_| place.too_late())?;
+        let first = first.map_err(|error| place.error(error))?;
         let pool = PgPoolOptions::new()
             .max_connections(POSTGRES_CONNECTIONS)
             .acquire_timeout(PATIENCE)
-            .connect_with(options.disable_statement_logging())
-            .await
-            .map_err(|error| place.error(error))?;
+            .connect_lazy_with(options);
+        let _ = first.close().await;
         Ok(Db::new(place, Pools::Postgres(pool)))
     }
 
@@ -203,7 +218,13 @@ impl Db {
     /// Begins to write. What is not committed is as if it had never been.
     pub(super) async fn begin(&self) -> Result<Tx<'_>, StoreError> {
         match self.pools() {
-            Pools::Sqlite { write, .. } => {
+            Pools::Sqlite {
+                write,
+                options,
+                file,
+                ..
+            } => {
+                self.is_still(options.get_filename(), *file)?;
                 let mut tx = Tx::new(self, Connection::Sqlite(self.soon(write.acquire()).await?));
                 let deadline = Instant::now() + PATIENCE;
                 loop {
@@ -220,6 +241,17 @@ impl Db {
                 Ok(tx)
             }
         }
+    }
+
+    /// Whoever removes or replaces the file of an open store would let us write to nowhere and say that it is kept.
+    fn is_still(&self, path: &Path, file: FileId) -> Result<(), StoreError> {
+        let now = std::fs::metadata(path);
+        if now.is_ok_and(|meta| file_id(&meta) == file) {
+            return Ok(());
+        }
+        Err(self
+            .place()
+            .unreachable("its file was removed or replaced while it was open; start again"))
     }
 
     /// One statement that writes; gives how many rows it touched.

@@ -1,0 +1,65 @@
+//! What the store promises, asked of both databases, and what it does when processes die and disks fill.
+//!
+//! Every test of the list below runs on SQLite and on Postgres.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests may panic, start processes, read the environment and say how fast it was"
+)]
+
+mod calls;
+mod crash;
+mod disk;
+mod opening;
+mod people;
+mod processes;
+mod support;
+mod tools;
+
+macro_rules! on_both {
+    ($($file:ident: $($test:ident)*;)*) => {
+        mod sqlite {
+            $($(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                crate::$file::$test(crate::support::Site::sqlite()).await;
+            })*)*
+        }
+        mod postgres {
+            $($(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                crate::$file::$test(crate::support::Site::postgres().await).await;
+            })*)*
+        }
+    };
+}
+
+on_both! {
+    tools:
+        a_registration_reads_back_column_by_column
+        a_name_is_taken_once
+        lists_are_by_name_and_by_page
+        an_update_does_not_overwrite_another
+        status_and_health_are_noted
+        what_a_store_cannot_hold_is_refused;
+    calls:
+        calls_are_written_and_read_by_page
+        calls_are_filtered
+        calls_are_durable_when_asked
+        odd_names_do_not_hold_up_the_log
+        old_calls_go;
+    people:
+        grants_come_and_go
+        trust_comes_and_goes_and_is_imported_once
+        tokens_are_known_by_their_hash
+        outputs_and_descriptions_are_kept;
+    opening:
+        changes_are_told_across_connections
+        a_newer_store_is_refused
+        many_open_a_new_store_at_once
+        hashes_are_of_this_store
+        a_write_given_up_leaves_nothing;
+    crash:
+        acknowledged_changes_survive_kill_9;
+}

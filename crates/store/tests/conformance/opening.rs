@@ -1,0 +1,158 @@
+//! Opening, following changes, and giving up half way.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, json};
+use toolcrib_core::store::{CallBook, CustomTool, StoreError};
+use toolcrib_store::Store;
+
+use crate::calls::call;
+use crate::support::{SOON, Site};
+
+pub async fn changes_are_told_across_connections(site: Site) {
+    let store = site.open().await;
+    let other = site.open().await;
+    let mut own = store.watch();
+    let mut far = other.watch();
+    // Let both come to rest: what they are told first is nothing new.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!own.has_changed().unwrap() && !far.has_changed().unwrap());
+    let mut slowest = Duration::ZERO;
+    for n in 0..10 {
+        let before = *far.borrow_and_update();
+        own.mark_unchanged();
+        store
+            .custom_tools()
+            .create(CustomTool::new(&format!("t{n}"), "x"))
+            .await
+            .unwrap();
+        let began = Instant::now();
+        tokio::time::timeout(SOON, far.changed())
+            .await
+            .unwrap()
+            .unwrap();
+        slowest = slowest.max(began.elapsed());
+        assert_eq!(*far.borrow(), before + 1);
+        tokio::time::timeout(SOON, own.changed())
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    // 250 ms are promised; a busy machine gets a little more before this fails.
+    assert!(slowest < Duration::from_millis(500), "{slowest:?}");
+    let revisions = other.revisions().await.unwrap();
+    assert_eq!(
+        (revisions.custom_tools, revisions.sum()),
+        (10, *far.borrow())
+    );
+    // Calls are nobody's news.
+    far.mark_unchanged();
+    let log = store.call_log();
+    log.record_durably(call(1, "echo")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert!(!far.has_changed().unwrap());
+}
+
+pub async fn a_newer_store_is_refused(site: Site) {
+    let store = site.open().await;
+    let made = store
+        .custom_tools()
+        .create(CustomTool::new("a", "x"))
+        .await
+        .unwrap();
+    store.close().await;
+    set_format(&site, "999").await;
+    let error = Store::open(&site.store_url()).await.err().unwrap();
+    assert!(
+        matches!(error, StoreError::Newer { found: 999, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("newer Toolcrib"), "{error}");
+    set_format(&site, "1").await;
+    let store = site.open().await;
+    assert_eq!(store.custom_tools().get("a").await.unwrap(), Some(made));
+}
+
+async fn set_format(site: &Site, format: &str) {
+    use sqlx::Connection;
+    let sql = "UPDATE meta SET value = $1 WHERE key = 'schema'";
+    let touched = if site.is_sqlite() {
+        let mut db = sqlx::SqliteConnection::connect(&site.url).await.unwrap();
+        let done = sqlx::query(sql)
+            .bind(format)
+            .execute(&mut db)
+            .await
+            .unwrap();
+        db.close().await.unwrap();
+        done.rows_affected()
+    } else {
+        let mut db = sqlx::PgConnection::connect(&site.url).await.unwrap();
+        let done = sqlx::query(sql)
+            .bind(format)
+            .execute(&mut db)
+            .await
+            .unwrap();
+        db.close().await.unwrap();
+        done.rows_affected()
+    };
+    assert_eq!(touched, 1);
+}
+
+pub async fn many_open_a_new_store_at_once(site: Site) {
+    let open = (0..12).map(|n| {
+        let url = site.store_url();
+        tokio::spawn(async move {
+            let store = Store::open(&url).await.unwrap();
+            store
+                .custom_tools()
+                .create(CustomTool::new(&format!("t{n}"), "x"))
+                .await
+                .unwrap();
+            store.argument_hash(&Map::new())
+        })
+    });
+    let mut hashes = Vec::new();
+    for opened in open.collect::<Vec<_>>() {
+        hashes.push(opened.await.unwrap());
+    }
+    hashes.dedup();
+    assert_eq!(hashes.len(), 1);
+    assert_eq!(
+        site.open()
+            .await
+            .custom_tools()
+            .list(None, 0, 1)
+            .await
+            .unwrap()
+            .total,
+        12
+    );
+}
+
+pub async fn hashes_are_of_this_store(site: Site) {
+    let store = site.open().await;
+    let arguments = Map::from_iter([("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))]);
+    let turned = Map::from_iter([("b".to_owned(), json!(2)), ("a".to_owned(), json!(1))]);
+    let hash = store.argument_hash(&arguments);
+    assert_eq!(hash.len(), 64);
+    assert_eq!(hash, store.call_log().argument_hash(&turned));
+    assert_eq!(hash, site.open().await.argument_hash(&arguments));
+    let elsewhere = Site::sqlite();
+    assert_ne!(hash, elsewhere.open().await.argument_hash(&arguments));
+}
+
+pub async fn a_write_given_up_leaves_nothing(site: Site) {
+    let store = site.open().await;
+    let tools = store.custom_tools();
+    // Dropped at every possible moment: the writer must come back each time, and hold no half write.
+    for n in 0..60 {
+        let name = format!("t{n}");
+        let create = tools.create(CustomTool::new(&name, "x"));
+        let _ = tokio::time::timeout(Duration::from_micros(n * 25), create).await;
+    }
+    let made = tokio::time::timeout(SOON, tools.create(CustomTool::new("last", "x"))).await;
+    made.unwrap().unwrap();
+    let total = tools.list(None, 0, 1).await.unwrap().total;
+    assert_eq!(store.revisions().await.unwrap().custom_tools, total);
+    store.check().await.unwrap();
+}
