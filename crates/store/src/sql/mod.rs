@@ -5,6 +5,7 @@
 //! Why: `docs/design/0010-store.md`.
 
 mod call_log;
+mod call_writer;
 mod calls;
 mod changes;
 mod custom_tools;

@@ -1,0 +1,277 @@
+//! The task behind the call log: gathers records and writes them, many in one transaction.
+
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use sqlx::AssertSqlSafe;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use toolcrib_core::store::{CallRecord, StoreError};
+
+use super::call_log::{Ask, BATCH, Tally};
+use super::db::Db;
+use super::value::{Bound, values};
+
+/// How long a record waits for others to be written with.
+const GATHER: Duration = Duration::from_millis(200);
+/// How long the log waits after a write that failed.
+const REST: Duration = Duration::from_millis(500);
+/// What a name may take; they come from clients.
+const LONGEST: usize = 512;
+
+const COLUMNS: usize = 16;
+/// Rows per statement: as many as make the way to the database cheap.
+const ROWS: usize = 50;
+/// The same statement for one row and for many.
+static INSERT: LazyLock<[Arc<str>; 2]> = LazyLock::new(|| [insert(1), insert(ROWS)]);
+
+fn insert(rows: usize) -> Arc<str> {
+    let row = |row: usize| {
+        let marks: Vec<String> = (1..=COLUMNS)
+            .map(|n| format!("${}", row * COLUMNS + n))
+            .collect();
+        format!("({})", marks.join(", "))
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    let text = format!(
+        "INSERT INTO calls (id, at_ms, client, agent, session, token, tool, tool_version, tool_hash, argument_hash, \
+         transport, protocol, outcome, error, duration_us, output_bytes) VALUES {} ON CONFLICT (id) DO NOTHING",
+        rows.join(", ")
+    );
+    text.into()
+}
+
+pub(super) struct Writer {
+    db: Db,
+    records: mpsc::Receiver<Box<CallRecord>>,
+    asked: mpsc::Receiver<Ask>,
+    /// What is written next. What could not be written stays here, and the queue behind it fills.
+    batch: Vec<CallRecord>,
+    /// When it has to be written.
+    due: Option<Instant>,
+    tally: Arc<Tally>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        db: Db,
+        records: mpsc::Receiver<Box<CallRecord>>,
+        asked: mpsc::Receiver<Ask>,
+        tally: Arc<Tally>,
+    ) -> Writer {
+        Writer {
+            db,
+            records,
+            asked,
+            batch: Vec::with_capacity(BATCH),
+            due: None,
+            tally,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            let full = self.batch.len() >= BATCH;
+            tokio::select! {
+                biased;
+                Some(ask) = self.asked.recv() => self.answer(ask).await,
+                () = sleep_until(self.due.unwrap_or_else(Instant::now)), if self.due.is_some() => {
+                    let _ = self.write_batch().await;
+                }
+                record = self.records.recv(), if !full => match record {
+                    Some(record) => self.take(*record),
+                    None => {
+                        let _ = self.write_batch().await;
+                        break;
+                    }
+                },
+            }
+            // Nobody hands in any more, and what is left can't be written.
+            if self.records.is_closed() && self.tally.trouble().is_some() {
+                break;
+            }
+        }
+        let lost = self.batch.len() + self.records.len();
+        self.tally.dropped.fetch_add(lost as u64, Ordering::Relaxed);
+    }
+
+    fn take(&mut self, record: CallRecord) {
+        self.batch.push(record);
+        let now = Instant::now();
+        match self.batch.len() {
+            BATCH => self.due = Some(now),
+            _ => self.due = self.due.or(Some(now + GATHER)),
+        }
+    }
+
+    async fn answer(&mut self, ask: Ask) {
+        let mut records = Vec::new();
+        let mut waiting = Vec::new();
+        let mut flush = false;
+        let mut next = Some(ask);
+        // Whoever else waits already is served by the same transaction.
+        while let Some(ask) = next {
+            match ask {
+                Ask::Write(record, answer) => {
+                    records.push(*record);
+                    waiting.push(answer);
+                }
+                Ask::Flush(answer) => {
+                    flush = true;
+                    waiting.push(answer);
+                }
+            }
+            next = (records.len() < BATCH)
+                .then(|| self.asked.try_recv().ok())
+                .flatten();
+        }
+        let mut written = self.write(&records).await;
+        if flush && written.is_ok() {
+            written = self.flush().await;
+        }
+        for answer in waiting {
+            // Who no longer waits does not need to know.
+            let _ = answer.send(written.clone());
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), StoreError> {
+        let mut left = self.records.len();
+        loop {
+            while left > 0 && self.batch.len() < BATCH {
+                left -= 1;
+                match self.records.try_recv() {
+                    Ok(record) => self.batch.push(*record),
+                    Err(_) => left = 0,
+                }
+            }
+            if self.batch.is_empty() {
+                return Ok(());
+            }
+            self.write_batch().await?;
+        }
+    }
+
+    async fn write_batch(&mut self) -> Result<(), StoreError> {
+        let batch = std::mem::take(&mut self.batch);
+        let written = self.write(&batch).await;
+        self.batch = batch;
+        match &written {
+            Ok(()) => {
+                self.batch.clear();
+                self.due = None;
+            }
+            // What no store takes is not tried for ever, with all that comes behind it.
+            Err(error) if !error.is_trouble() => {
+                let lost = self.batch.len() as u64;
+                self.tally.dropped.fetch_add(lost, Ordering::Relaxed);
+                self.batch.clear();
+                self.due = None;
+            }
+            Err(_) => self.due = Some(Instant::now() + REST),
+        }
+        written
+    }
+
+    async fn write(&self, records: &[CallRecord]) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let written = self.insert(records).await;
+        match &written {
+            Ok(()) => {
+                let number = records.len() as u64;
+                self.tally.written.fetch_add(number, Ordering::Relaxed);
+            }
+            Err(error) => {
+                tracing::warn!(%error, waiting = records.len(), "calls could not be recorded");
+            }
+        }
+        *self.tally.trouble() = written.clone().err();
+        written
+    }
+
+    async fn insert(&self, records: &[CallRecord]) -> Result<(), StoreError> {
+        let rows: Vec<Row<'_>> = records.iter().map(Row::of).collect();
+        let mut tx = self.db.begin().await?;
+        let (many, few) = rows.as_chunks::<ROWS>();
+        for chunk in many {
+            let values: Vec<Bound<'_>> = chunk.iter().flat_map(Row::values).collect();
+            tx.run(AssertSqlSafe(INSERT[1].clone()), &values).await?;
+        }
+        for row in few {
+            tx.run(AssertSqlSafe(INSERT[0].clone()), &row.values())
+                .await?;
+        }
+        tx.commit().await
+    }
+}
+
+/// A record whose texts the store takes, whatever a client put into them: one odd name must not hold up the others.
+struct Row<'a> {
+    record: &'a CallRecord,
+    texts: [Option<Cow<'a, str>>; 9],
+}
+
+impl<'a> Row<'a> {
+    fn of(record: &'a CallRecord) -> Row<'a> {
+        let texts = [
+            Some(&*record.client),
+            Some(&*record.agent),
+            record.session.as_deref(),
+            record.token.as_deref(),
+            Some(&*record.tool),
+            record.tool_version.as_deref(),
+            record.transport.as_word(),
+            record.protocol.as_word(),
+            record.outcome.as_word(),
+        ];
+        Row {
+            record,
+            texts: texts.map(|text| text.map(tame)),
+        }
+    }
+
+    fn values(&self) -> [Bound<'_>; COLUMNS] {
+        let record = self.record;
+        let [
+            client,
+            agent,
+            session,
+            token,
+            tool,
+            version,
+            transport,
+            protocol,
+            outcome,
+        ] = self.texts.each_ref().map(Option::as_deref);
+        *values![
+            &*record.id,
+            record.at_ms,
+            client,
+            agent,
+            session,
+            token,
+            tool,
+            version,
+            record.tool_hash.as_deref(),
+            record.argument_hash.as_deref(),
+            transport,
+            protocol,
+            outcome,
+            record.error.map(|code| code.as_str()),
+            record.duration_us,
+            record.output_bytes,
+        ]
+    }
+}
+
+fn tame(text: &str) -> Cow<'_, str> {
+    let cut = &text[..text.floor_char_boundary(LONGEST)];
+    match cut.contains('\0') {
+        true => cut.replace('\0', "\u{fffd}").into(),
+        false => cut.into(),
+    }
+}
