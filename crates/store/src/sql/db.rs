@@ -3,11 +3,12 @@
 //! SQLite: one connection writes, a few read, several processes share the file. A write begins with `BEGIN
 //! IMMEDIATE`, so it waits for the lock where waiting is safe, and can't find later that its snapshot is old.
 
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -59,38 +60,41 @@ fn file_id(meta: &std::fs::Metadata) -> FileId {
 }
 
 /// A file of SQLite's is made by us, because SQLite would make it for everybody to read.
+///
+/// A file that is there is never opened here: closing it would let go of every lock that this process holds on it,
+/// those of SQLite's connections included, and another process could then take the journal away under them. The
+/// guard keeps a second thread from opening what the first is just making.
 fn prepare(path: &Path) -> std::io::Result<FileId> {
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _guard = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(folder) = path.parent() {
         file::make_folder(folder)?;
     }
-    let opened = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
-    let meta = opened.metadata()?;
+    match file::create_private(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => drop(made?),
+    }
+    let meta = path.metadata()?;
+    if !meta.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    access(path, Access::READ_OK | Access::WRITE_OK)?;
     let mut permissions = meta.permissions();
     if permissions.mode() & 0o077 != 0 {
         permissions.set_mode(0o600);
         // Somebody else's file stays as its owner made it.
-        let _ = opened.set_permissions(permissions);
+        let _ = std::fs::set_permissions(path, permissions);
     }
     Ok(file_id(&meta))
 }
 
 impl Db {
     pub(super) async fn sqlite(path: &Path, name: String) -> Result<Db, StoreError> {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        // Whole from now on: it is looked at again before each write, wherever the process is then.
+        let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let place = Place {
             name,
-            folder: Some(folder.into()),
+            folder: Some(path.parent().unwrap_or(path).into()),
         };
         let file = prepare(path).map_err(|error| place.io(&error))?;
         let options = SqliteConnectOptions::new()

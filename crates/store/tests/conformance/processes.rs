@@ -1,5 +1,6 @@
 //! Several processes on one file, and a store that is held, or goes away and comes back.
 
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
@@ -136,4 +137,29 @@ async fn connections_that_were_cut_come_back() {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Closing a file lets go of all locks that a process has on it: opening a store twice must not do that to the first,
+/// or another process that goes may believe that it is the last, and take the journal along.
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_again_leaves_the_locks_of_the_first() {
+    let site = Site::sqlite();
+    let store = site.open().await;
+    let tools = store.custom_tools();
+    tools.create(CustomTool::new("a", "x")).await.unwrap();
+    let file = site.file().metadata().unwrap().ino();
+    let locked = || {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        locks
+            .lines()
+            .any(|line| line.contains(&format!(":{file} ")))
+    };
+    assert!(locked());
+    let again = site.open().await;
+    assert!(locked());
+    let other = support::run_writer(&["try", &site.url]).output().unwrap();
+    assert_eq!(other.stdout, b"fine\n");
+    tools.create(CustomTool::new("b", "x")).await.unwrap();
+    let total = again.custom_tools().list(None, 0, 1).await.unwrap().total;
+    assert_eq!(total, 3);
 }
