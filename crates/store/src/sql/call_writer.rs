@@ -74,16 +74,17 @@ impl Writer {
     pub(super) async fn run(mut self) {
         loop {
             let full = self.batch.len() >= BATCH;
+            // Who waits comes first; what is due goes along with it, so that it is not passed over for ever.
             tokio::select! {
                 biased;
                 Some(ask) = self.asked.recv() => self.answer(ask).await,
                 () = sleep_until(self.due.unwrap_or_else(Instant::now)), if self.due.is_some() => {
-                    let _ = self.write_batch().await;
+                    let _ = self.write_with(&[]).await;
                 }
                 record = self.records.recv(), if !full => match record {
                     Some(record) => self.take(*record),
                     None => {
-                        let _ = self.write_batch().await;
+                        let _ = self.write_with(&[]).await;
                         break;
                     }
                 },
@@ -127,7 +128,8 @@ impl Writer {
                 .then(|| self.asked.try_recv().ok())
                 .flatten();
         }
-        let mut written = self.write(&records).await;
+        self.fill();
+        let mut written = self.write_with(&records).await;
         if flush && written.is_ok() {
             written = self.flush().await;
         }
@@ -137,64 +139,60 @@ impl Writer {
         }
     }
 
-    async fn flush(&mut self) -> Result<(), StoreError> {
-        let mut left = self.records.len();
-        loop {
-            while left > 0 && self.batch.len() < BATCH {
-                left -= 1;
-                match self.records.try_recv() {
-                    Ok(record) => self.batch.push(*record),
-                    Err(_) => left = 0,
-                }
-            }
-            if self.batch.is_empty() {
-                return Ok(());
-            }
-            self.write_batch().await?;
+    /// Takes what is here already.
+    fn fill(&mut self) {
+        while self.batch.len() < BATCH
+            && let Ok(record) = self.records.try_recv()
+        {
+            self.batch.push(*record);
         }
     }
 
-    async fn write_batch(&mut self) -> Result<(), StoreError> {
-        let batch = std::mem::take(&mut self.batch);
-        let written = self.write(&batch).await;
-        self.batch = batch;
+    async fn flush(&mut self) -> Result<(), StoreError> {
+        // What comes in from now on is not waited for, or this might never end.
+        let mut left = self.records.len().div_ceil(BATCH);
+        while left > 0 {
+            left -= 1;
+            self.fill();
+            self.write_with(&[]).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the batch and these in one transaction. Of a failure only the batch is left to be tried again.
+    async fn write_with(&mut self, others: &[CallRecord]) -> Result<(), StoreError> {
+        let number = others.len() + self.batch.len();
+        if number == 0 {
+            return Ok(());
+        }
+        let written = self.insert(others.iter().chain(&self.batch)).await;
         match &written {
             Ok(()) => {
+                self.tally
+                    .written
+                    .fetch_add(number as u64, Ordering::Relaxed);
                 self.batch.clear();
                 self.due = None;
             }
             // What no store takes is not tried for ever, with all that comes behind it.
-            Err(error) if !error.is_trouble() => {
+            Err(error) if !error.is_trouble() && others.is_empty() => {
+                tracing::warn!(%error, number, "calls can't be recorded");
                 let lost = self.batch.len() as u64;
                 self.tally.dropped.fetch_add(lost, Ordering::Relaxed);
                 self.batch.clear();
                 self.due = None;
             }
-            Err(_) => self.due = Some(Instant::now() + REST),
-        }
-        written
-    }
-
-    async fn write(&self, records: &[CallRecord]) -> Result<(), StoreError> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        let written = self.insert(records).await;
-        match &written {
-            Ok(()) => {
-                let number = records.len() as u64;
-                self.tally.written.fetch_add(number, Ordering::Relaxed);
-            }
             Err(error) => {
-                tracing::warn!(%error, waiting = records.len(), "calls could not be recorded");
+                tracing::warn!(%error, number, "calls could not be recorded yet");
+                self.due = (!self.batch.is_empty()).then(|| Instant::now() + REST);
             }
         }
         *self.tally.trouble() = written.clone().err();
         written
     }
 
-    async fn insert(&self, records: &[CallRecord]) -> Result<(), StoreError> {
-        let rows: Vec<Row<'_>> = records.iter().map(Row::of).collect();
+    async fn insert(&self, records: impl Iterator<Item = &CallRecord>) -> Result<(), StoreError> {
+        let rows: Vec<Row<'_>> = records.map(Row::of).collect();
         let mut tx = self.db.begin().await?;
         let (many, few) = rows.as_chunks::<ROWS>();
         for chunk in many {

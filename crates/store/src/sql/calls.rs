@@ -146,6 +146,9 @@ impl Calls {
             Some(cursor) => (cursor.at_ms, cursor.id.as_str()),
             None => (END_OF_TIME, LAST_ID),
         };
+        // Where the page begins is said twice: databases find their place in the index by a plain bound only.
+        let until_ms = filter.until_ms.unwrap_or(END_OF_TIME);
+        let until_ms = until_ms.min(at_ms.saturating_add(1));
         let sql = match filter.tool {
             Some(_) => LIST_OF_TOOL,
             None => LIST,
@@ -157,7 +160,7 @@ impl Calls {
             ending,
             code,
             filter.since_ms.unwrap_or(0),
-            filter.until_ms.unwrap_or(END_OF_TIME),
+            until_ms,
             at_ms,
             id,
             limit as u64 + 1,
