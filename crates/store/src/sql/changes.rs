@@ -1,7 +1,7 @@
 //! Who else writes here: every change of a kind has a number, and whoever follows is told when one grew.
 //!
 //! SQLite has no messages. It has a number that differs when another connection committed, and asking for it costs a
-//! look at shared memory; ours is asked ten times a second. Postgres sends a message, and is asked once a second in
+//! look at shared memory; ours is asked twenty times a second. Postgres sends a message, and is asked once a second in
 //! case that one was lost, or five times when it can't send.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use super::db::{Db, Pools};
 use super::tx::CHANNEL;
 use super::value::values;
 
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(50);
 const LOOK_UNTOLD: Duration = Duration::from_millis(200);
 const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 

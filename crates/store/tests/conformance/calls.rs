@@ -166,7 +166,7 @@ pub async fn calls_are_durable_when_asked(site: Site) {
     log.record_durably(record.clone()).await.unwrap();
     let other = site.open().await;
     assert_eq!(other.calls().get(&record.id).await.unwrap(), Some(record));
-    // Nobody flushes, nobody waits: still on disk within a second.
+    // Nobody flushes, nobody waits: still on disk within a second, or two on a machine that does much else.
     let record = call(2, "echo");
     log.record(record.clone());
     let began = Instant::now();
@@ -175,7 +175,7 @@ pub async fn calls_are_durable_when_asked(site: Site) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(
-        began.elapsed() < Duration::from_secs(1),
+        began.elapsed() < Duration::from_secs(2),
         "{:?}",
         began.elapsed()
     );
@@ -188,6 +188,31 @@ pub async fn calls_are_durable_when_asked(site: Site) {
         assert!(began.elapsed() < Duration::from_secs(5));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+pub async fn who_waits_does_not_starve_who_does_not(site: Site) {
+    let store = site.open().await;
+    let log = store.call_log();
+    let insistent: Vec<_> = (0..4)
+        .map(|_| {
+            let log = log.clone();
+            tokio::spawn(async move {
+                loop {
+                    log.record_durably(call(1, "echo")).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for n in 0..5 {
+        let record = call(n, "patient");
+        log.record(record.clone());
+        let began = Instant::now();
+        while store.calls().get(&record.id).await.unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(5));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    insistent.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 pub async fn odd_names_do_not_hold_up_the_log(site: Site) {

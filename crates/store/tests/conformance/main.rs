@@ -48,6 +48,7 @@ on_both! {
         calls_are_filtered
         calls_are_durable_when_asked
         odd_names_do_not_hold_up_the_log
+        who_waits_does_not_starve_who_does_not
         old_calls_go;
     people:
         grants_come_and_go

@@ -38,8 +38,9 @@ pub async fn changes_are_told_across_connections(site: Site) {
             .unwrap()
             .unwrap();
     }
-    // 250 ms are promised; a busy machine gets a little more before this fails.
-    assert!(slowest < Duration::from_millis(500), "{slowest:?}");
+    eprintln!("seen by the other one within {slowest:?}");
+    // 250 ms are promised; a machine that does much else gets more before this fails.
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
     let revisions = other.revisions().await.unwrap();
     assert_eq!(
         (revisions.custom_tools, revisions.sum()),
