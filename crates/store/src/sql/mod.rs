@@ -2,7 +2,7 @@
 //!
 //! To add a table: a step in `migrations/`, a file here, a line in [`Store`].
 //!
-//! Why: `docs/design/0010-store.md`.
+//! Why: `docs/design/0011-store.md`.
 
 mod call_log;
 mod call_writer;
