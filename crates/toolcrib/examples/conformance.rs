@@ -218,7 +218,7 @@ fn update(key: &str, tools: Vec<Arc<Tool>>) -> Update {
 async fn serve() -> Option<()> {
     let home = tempfile::tempdir().ok()?;
     let env = Env::of(&[("HOME", home.path().to_str()?)], home.path());
-    let opened = Opened::wire(env, Flags::default(), None).ok()?;
+    let opened = Opened::wire(env, Flags::default(), None).await.ok()?;
     opened
         .crib
         .apply(vec![update("conformance", tools(&opened.crib)?)]);

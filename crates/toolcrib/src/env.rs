@@ -15,6 +15,7 @@ pub const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 pub const TOOLS_DIR: &str = "TOOLCRIB_TOOLS_DIR";
 pub const TOOL_DIRS: &str = "TOOLCRIB_TOOL_DIRS";
 pub const DEFAULT_TIMEOUT: &str = "TOOLCRIB_DEFAULT_TIMEOUT";
+pub const STORE: &str = "TOOLCRIB_STORE";
 pub const MAX_POOL_SIZE: &str = "TOOLCRIB_MAX_POOL_SIZE";
 pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
 pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
@@ -23,7 +24,7 @@ pub const PORT: &str = "TOOLCRIB_PORT";
 pub const LOG: &str = "TOOLCRIB_LOG";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 14] = [
+pub const VARIABLES: [Variable; 15] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -43,6 +44,10 @@ pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: DEFAULT_TIMEOUT,
         meaning: "milliseconds a call may take (setting `default_timeout`)",
+    },
+    Variable {
+        name: STORE,
+        meaning: "where registrations, trust, tokens and calls are kept (setting `store`)",
     },
     Variable {
         name: MAX_POOL_SIZE,
@@ -74,7 +79,7 @@ pub const VARIABLES: [Variable; 14] = [
     },
     Variable {
         name: "XDG_DATA_HOME",
-        meaning: "where trust, kept outputs and workers' logs lie (`~/.local/share`)",
+        meaning: "where the store, kept outputs and workers' logs lie (`~/.local/share`)",
     },
     Variable {
         name: "XDG_CACHE_HOME",

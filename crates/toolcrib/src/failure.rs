@@ -1,7 +1,6 @@
 //! Why a command failed, as a person reads it: what failed, why, and what to do; with a stable exit code.
 
 use toolcrib_core::{CallError, ErrorCode};
-use toolcrib_store::TrustError;
 
 use crate::config::{ConfigError, ProjectError};
 use crate::error;
@@ -64,27 +63,5 @@ impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Failure {
         Failure::new(ErrorCode::BadRequest, error.to_string())
             .hint("name a project's folder with `--project DIR`, or run the command inside one")
-    }
-}
-
-impl From<TrustError> for Failure {
-    fn from(error: TrustError) -> Failure {
-        let hint = match &error {
-            TrustError::Damaged(file, _) => format!(
-                "look at `{}`; take it away to trust nothing",
-                file.display()
-            ),
-            TrustError::Newer(_) => "use the newer Toolcrib that wrote it".to_owned(),
-            TrustError::Path(_) => "move the project to a path of plain characters".to_owned(),
-            TrustError::Read(..) | TrustError::Write(..) => {
-                "check the folder's permissions and free space".to_owned()
-            }
-        };
-        Failure::new(
-            ErrorCode::Unavailable,
-            "the record of trusted projects can't be used",
-        )
-        .cause(&error)
-        .hint(hint)
     }
 }

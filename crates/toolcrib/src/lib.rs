@@ -7,6 +7,7 @@ pub mod config;
 pub mod env;
 pub mod error;
 pub mod failure;
+pub mod memory;
 pub mod open;
 pub mod printer;
 pub mod serve;

@@ -9,17 +9,18 @@ use toolcrib_core::{Access, Crib, ErrorCode, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung};
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources};
-use toolcrib_store::{
-    DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, TrustBook, TrustStamp,
-};
+use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles};
 
 use crate::config::{Flags, Project, Settings, project, project_config, trust_entries};
 use crate::env::{self, Env};
 use crate::failure::Failure;
+use crate::memory::{Memory, Trust};
 use crate::printer::plain;
 
 /// How often a running crib looks whether trust or settings changed.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+/// After how many of those looks the store itself is asked how it is.
+const CHECK_EVERY: u32 = 10;
 
 /// A crib that is wired up, and what it was wired from.
 pub struct Opened {
@@ -28,53 +29,34 @@ pub struct Opened {
     pub project: Option<Project>,
     pub trust: Trust,
     pub settings: Settings,
-    pub book: TrustBook,
+    pub memory: Arc<Memory>,
     pub env: Env,
     flags: Flags,
     /// What the tools' workers said.
     pub logs: Arc<LogFiles>,
     last_good: Arc<LastGoodFiles>,
-    /// What trust and settings were read from, as it stood just before.
+    /// What settings were read from, as it stood just before.
     stamp: Stamp,
 }
 
-/// Changes whenever trust or settings may have changed on disk.
+/// Changes whenever settings may have changed on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
-    book: TrustStamp,
     user: Option<(SystemTime, u64)>,
     own: Option<(SystemTime, u64)>,
 }
 
 impl Stamp {
-    fn of(book: &TrustBook, env: &Env, project: Option<&Project>) -> Stamp {
+    fn of(env: &Env, project: Option<&Project>) -> Stamp {
         let modified = |path: &Path| {
             let meta = path.metadata().ok()?;
             Some((meta.modified().ok()?, meta.len()))
         };
         let user = env.config_folder();
         Stamp {
-            book: book.stamp(),
             user: user.and_then(|folder| modified(&folder.join("config.toml"))),
             own: project.and_then(|project| modified(&project_config(project))),
         }
-    }
-}
-
-/// What the trust book says about the project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
-    Trusted {
-        since_ms: u64,
-    },
-    Untrusted,
-    /// The book can't be read, so nothing is trusted; holds the reason.
-    Unknown(String),
-}
-
-impl Trust {
-    pub fn is_trusted(&self) -> bool {
-        matches!(self, Trust::Trusted { .. })
     }
 }
 
@@ -115,30 +97,21 @@ pub fn last_good_files(env: &Env) -> Result<LastGoodFiles, Failure> {
     Ok(LastGoodFiles::in_folder(&cache_folder(env)?))
 }
 
-pub fn trust_of(book: &TrustBook, project: Option<&Project>) -> Trust {
-    match project.map(|project| book.trusted_since(&project.root)) {
-        Some(Ok(Some(since_ms))) => Trust::Trusted { since_ms },
-        Some(Ok(None)) | None => Trust::Untrusted,
-        Some(Err(error)) => Trust::Unknown(error.to_string()),
-    }
-}
-
-/// What is trusted singly in the project; nothing where the book can't be read.
-fn entries_of(book: &TrustBook, project: Option<&Project>) -> Vec<PathBuf> {
-    let entries = project.and_then(|project| book.trusted_entries(&project.root).ok());
-    entries.unwrap_or_default()
-}
-
 impl Opened {
     /// Wires a crib without loading anything into it yet.
-    pub fn wire(env: Env, flags: Flags, project_flag: Option<&Path>) -> Result<Opened, Failure> {
+    pub async fn wire(
+        env: Env,
+        flags: Flags,
+        project_flag: Option<&Path>,
+    ) -> Result<Opened, Failure> {
         let project = project::find(project_flag, &env)?;
         let data = data_folder(&env)?;
-        let book = TrustBook::in_folder(&data);
-        let stamp = Stamp::of(&book, &env, project.as_ref());
-        let trust = trust_of(&book, project.as_ref());
+        let memory = Arc::new(Memory::open(&env, &data).await?);
+        let stamp = Stamp::of(&env, project.as_ref());
+        let trust = memory.trust_of(project.as_ref()).await;
         let mut settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
-        trust_entries(&mut settings.folders, &entries_of(&book, project.as_ref()));
+        let entries = memory.entries_of(project.as_ref()).await;
+        trust_entries(&mut settings.folders, &entries);
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
         let crib = Arc::new(Crib::new(
             outputs.clone(),
@@ -172,7 +145,7 @@ impl Opened {
             project,
             trust,
             settings,
-            book,
+            memory,
             env,
             flags,
             logs,
@@ -257,14 +230,33 @@ impl Opened {
         let mut seen = self.stamp.clone();
         let mut last = self.trust.clone();
         let mut folders = self.settings.folders.clone();
+        let mut changes = self.memory.store().ok().map(|store| store.watch());
+        let mut trouble = None;
+        let mut ticks: u32 = 0;
         loop {
             tokio::time::sleep(FOLLOW_EVERY).await;
-            let now = Stamp::of(&self.book, &self.env, self.project.as_ref());
-            if now == seen {
+            ticks = ticks.wrapping_add(1);
+            let mut news = false;
+            if ticks.is_multiple_of(CHECK_EVERY) {
+                let now = self.memory.trouble().await;
+                news = now != trouble;
+                trouble = now;
+            }
+            if changes.is_none() {
+                changes = self.memory.store().ok().map(|store| store.watch());
+            }
+            if let Some(changes) = &mut changes
+                && changes.has_changed().unwrap_or(false)
+            {
+                changes.borrow_and_update();
+                news = true;
+            }
+            let now = Stamp::of(&self.env, self.project.as_ref());
+            if now == seen && !news {
                 continue;
             }
             seen = now;
-            let trust = trust_of(&self.book, self.project.as_ref());
+            let trust = self.memory.trust_of(self.project.as_ref()).await;
             if trust.is_trusted() && last.is_trusted() && trust != last {
                 // Withdrawn and given again between two looks: withdrawn all the same.
                 sources
@@ -272,8 +264,10 @@ impl Opened {
                     .await;
             }
             last = trust.clone();
-            let mut reasons = Vec::new();
-            if let Trust::Unknown(reason) = &trust {
+            let mut reasons: Vec<String> = trouble.iter().cloned().collect();
+            if let Trust::Unknown(reason) = &trust
+                && trouble.is_none()
+            {
                 reasons.push(reason.clone());
             }
             match Settings::load(
@@ -295,7 +289,8 @@ impl Opened {
                     }
                 }
             }
-            trust_entries(&mut folders, &entries_of(&self.book, self.project.as_ref()));
+            let entries = self.memory.entries_of(self.project.as_ref()).await;
+            trust_entries(&mut folders, &entries);
             tell(reasons);
             sources.set_folders(folders.clone()).await;
         }

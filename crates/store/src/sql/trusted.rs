@@ -81,6 +81,29 @@ impl TrustedPaths {
         Ok(true)
     }
 
+    /// Takes the yes back from a project and from every entry below it. Gives whether there was any.
+    pub async fn revoke_project(&self, root: &Path) -> Result<bool, StoreError> {
+        let root = text(root)?;
+        let below = format!("{}/", root.trim_end_matches('/'));
+        let mut tx = self.db.begin().await?;
+        tx.change(Kind::Trust).await?;
+        let had = tx
+            .run("DELETE FROM trust WHERE path = $1", values![root])
+            .await?;
+        let entries = tx
+            .run(
+                "DELETE FROM trust WHERE kind = 'entry' AND substr(path, 1, length($1)) = $1",
+                values![&below],
+            )
+            .await?;
+        if had + entries == 0 {
+            tx.rollback().await?;
+            return Ok(false);
+        }
+        tx.commit().await?;
+        Ok(true)
+    }
+
     pub async fn get(&self, path: &Path) -> Result<Option<TrustedPath>, StoreError> {
         let Ok(path) = text(path) else {
             return Ok(None);
@@ -104,12 +127,15 @@ impl TrustedPaths {
     }
 
     /// Takes over what `trust.json` says, once: trust that is taken back later does not come back with the next
-    /// start. Gives how many projects are new. A book that can't be read is left for another time.
+    /// start. Gives how many are new. A book that can't be read is left for another time.
     pub async fn import(&self, book: &TrustBook) -> Result<u64, StoreError> {
         if migrate::read(&self.db, IMPORTED).await?.is_some() {
             return Ok(0);
         }
         let projects = book.list().map_err(|error| self.db.place().failed(error))?;
+        let entries = book
+            .list_entries()
+            .map_err(|error| self.db.place().failed(error))?;
         let mut tx = self.db.begin().await?;
         tx.change(Kind::Trust).await?;
         // Two who start at once came here both; the second finds the first one's mark.
@@ -121,12 +147,10 @@ impl TrustedPaths {
             return Ok(0);
         }
         let mut new = 0;
-        for project in projects {
-            let values = values![
-                &project.path,
-                TrustKind::Project.as_str(),
-                project.trusted_at_ms
-            ];
+        let projects = projects.iter().map(|one| (TrustKind::Project, one));
+        let entries = entries.iter().map(|one| (TrustKind::Entry, one));
+        for (kind, one) in projects.chain(entries) {
+            let values = values![&one.path, kind.as_str(), one.trusted_at_ms];
             new += tx.run(INSERT, values).await?;
         }
         migrate::write(&mut tx, IMPORTED, "yes").await?;

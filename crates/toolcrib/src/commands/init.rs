@@ -5,11 +5,12 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 use toolcrib_core::ErrorCode;
-use toolcrib_store::TrustBook;
+use toolcrib_store::TrustKind;
 
 use super::{Done, Scene};
 use crate::config::project::{self, FoundBy, MARKER};
 use crate::failure::Failure;
+use crate::memory::Memory;
 use crate::open::data_folder;
 use crate::printer::{BOLD, GREEN};
 
@@ -47,11 +48,12 @@ impl Init {
                 written.push(path.display().to_string());
             }
         }
-        let book = TrustBook::in_folder(&data_folder(&scene.env)?);
+        let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
         if is_new {
-            book.trust(&project.root, crate::now_ms())?;
+            let trusted = memory.store()?.trusted();
+            trusted.trust(&project.root, TrustKind::Project).await?;
         }
-        let trusted = book.is_trusted(&project.root)?;
+        let trusted = memory.trust_of(Some(&project)).await.is_trusted();
         let printer = scene.printer;
         if printer.is_json() {
             printer.json(&json!({"project": project.root, "written": written, "trusted": trusted}));

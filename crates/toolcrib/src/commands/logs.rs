@@ -33,7 +33,8 @@ impl Logs {
             scene.env.clone(),
             Flags::default(),
             scene.globals.project.as_deref(),
-        )?;
+        )
+        .await?;
         let log = log_of(&opened, &self.name).await?;
         let mut at = self.print(scene, &opened.logs, &log, 0)?;
         if !self.follow {

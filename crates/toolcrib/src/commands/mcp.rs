@@ -34,7 +34,7 @@ pub struct Mcp {
 impl Mcp {
     pub async fn run(self, scene: &Scene) -> Done {
         let project = scene.globals.project.as_deref();
-        let opened = Opened::wire(scene.env.clone(), Flags::default(), project)?;
+        let opened = Opened::wire(scene.env.clone(), Flags::default(), project).await?;
         if self.print_config {
             return print_config(scene, &opened).await;
         }

@@ -39,7 +39,8 @@ impl Reach {
             scene.env.clone(),
             Flags::default(),
             scene.globals.project.as_deref(),
-        )?;
+        )
+        .await?;
         if !target.standalone
             && let Some(there) = There::at_socket(&opened).await
         {

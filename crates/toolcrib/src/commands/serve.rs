@@ -16,7 +16,8 @@ use toolcrib_sources::{Follow, Sources};
 use super::{Done, Scene};
 use crate::config::{Flags, file};
 use crate::failure::Failure;
-use crate::open::{Opened, Trust};
+use crate::memory::Trust;
+use crate::open::Opened;
 use crate::printer::{BOLD, DIM, YELLOW};
 use crate::serve::socket::Socket;
 use crate::serve::{Readiness, Served, http};
@@ -48,7 +49,8 @@ impl Serve {
             host: self.host,
             port: self.port,
         };
-        let opened = Opened::wire(scene.env.clone(), flags, scene.globals.project.as_deref())?;
+        let opened =
+            Opened::wire(scene.env.clone(), flags, scene.globals.project.as_deref()).await?;
         raise_file_limit();
         let wanted = SocketAddr::new(opened.settings.host, opened.settings.port);
         let listener = TcpListener::bind(wanted)

@@ -45,7 +45,8 @@ impl Test {
             scene.env.clone(),
             Flags::default(),
             scene.globals.project.as_deref(),
-        )?;
+        )
+        .await?;
         let log = log_of(&opened, &self.name).await.ok();
         let from = log.as_ref().map(|log| opened.logs.end(log));
         let begun = Instant::now();

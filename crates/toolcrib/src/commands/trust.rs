@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Scope, Tool};
 use toolcrib_sources::Follow;
-use toolcrib_store::TrustBook;
+use toolcrib_store::{TrustKind, TrustedPath, TrustedPaths};
 
 use super::list::heading;
 use super::{Done, Scene};
 use crate::config::{Flags, Project, ProjectError, project};
 use crate::failure::Failure;
+use crate::memory::Memory;
 use crate::open::{Opened, data_folder, last_good_files};
 use crate::printer::{GREEN, plain};
 use crate::wire::ToolView;
@@ -36,17 +37,18 @@ pub struct Trust {
 
 impl Trust {
     pub async fn run(self, scene: &Scene) -> Done {
-        let book = TrustBook::in_folder(&data_folder(&scene.env)?);
+        let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let book = memory.store()?.trusted();
         if self.list {
-            return list(scene, &book);
+            return list(scene, &book).await;
         }
         let flag = self.dir.clone().or(scene.globals.project.clone());
         if self.revoke {
-            return revoke(scene, &book, flag);
+            return revoke(scene, &book, flag).await;
         }
         let project = find(scene, flag)?;
         let tools = declared(scene, &project).await?;
-        let new = book.trust(&project.root, crate::now_ms())?;
+        let new = book.trust(&project.root, TrustKind::Project).await?;
         let printer = scene.printer;
         if printer.is_json() {
             let tools: Vec<ToolView> = tools.iter().map(ToolView::from).collect();
@@ -88,7 +90,7 @@ fn find(scene: &Scene, flag: Option<PathBuf>) -> Result<Project, Failure> {
 
 /// The project's own tools, read as an untrusted project's are: without running anything.
 async fn declared(scene: &Scene, project: &Project) -> Result<Vec<Tool>, Failure> {
-    let mut opened = Opened::wire(scene.env.clone(), Flags::default(), Some(&project.root))?;
+    let mut opened = Opened::wire(scene.env.clone(), Flags::default(), Some(&project.root)).await?;
     // A config that can't be used names no folders; every later command says what is wrong with it.
     let _ = opened.foresee_trust();
     let _sources = opened.load(Follow::Nothing).await;
@@ -99,9 +101,11 @@ async fn declared(scene: &Scene, project: &Project) -> Result<Vec<Tool>, Failure
     Ok(own.map(|tool| tool.as_ref().clone()).collect())
 }
 
-fn revoke(scene: &Scene, book: &TrustBook, flag: Option<PathBuf>) -> Done {
+async fn revoke(scene: &Scene, book: &TrustedPaths, flag: Option<PathBuf>) -> Done {
     if let Some(entry) = flag.as_deref().and_then(|path| entry_at(scene, path))
-        && book.revoke_entry(&entry)?
+        && let Some(found) = book.get(&entry).await?
+        && found.kind == TrustKind::Entry
+        && book.revoke(&entry).await?
     {
         return revoked(scene, &entry);
     }
@@ -114,9 +118,9 @@ fn revoke(scene: &Scene, book: &TrustBook, flag: Option<PathBuf>) -> Done {
         },
     };
     // While it is trusted its config can be read, and that names its folders.
-    let opened = Opened::wire(scene.env.clone(), Flags::default(), Some(&root)).ok();
-    let was = book.revoke(&root)?;
-    if let Some(opened) = opened {
+    let opened = Opened::wire(scene.env.clone(), Flags::default(), Some(&root)).await;
+    let was = book.revoke_project(&root).await?;
+    if let Ok(opened) = opened {
         opened.forget_last_good();
     }
     let printer = scene.printer;
@@ -152,12 +156,18 @@ fn revoked(scene: &Scene, entry: &Path) -> Done {
     Ok(0)
 }
 
-fn list(scene: &Scene, book: &TrustBook) -> Done {
-    let projects = book.list()?;
-    let entries = book.list_entries()?;
+async fn list(scene: &Scene, book: &TrustedPaths) -> Done {
+    let all = book.list().await?;
+    let (projects, entries): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|one| one.kind == TrustKind::Project);
     let printer = scene.printer;
     if printer.is_json() {
-        printer.json(&json!({"projects": projects, "entries": entries}));
+        let view = |all: &[TrustedPath]| -> Vec<Value> {
+            let one = |one: &TrustedPath| json!({"path": one.path, "trustedAtMs": one.since_ms});
+            all.iter().map(one).collect()
+        };
+        printer.json(&json!({"projects": view(&projects), "entries": view(&entries)}));
         return Ok(0);
     }
     if projects.is_empty() {

@@ -28,6 +28,9 @@ pub struct ConfigFile {
     /// Variable: TOOLCRIB_DEFAULT_TIMEOUT.
     #[schemars(range(min = 1))]
     pub default_timeout: Option<u64>,
+    /// Where registrations, trust, tokens and calls are kept: "sqlite:PATH" or "postgres://…" (a file in the data
+    /// folder). User's file only. Variable: TOOLCRIB_STORE.
+    pub store: Option<String>,
     /// The most workers one tool may have (10). A project may only lower it. Variable: TOOLCRIB_MAX_POOL_SIZE.
     #[schemars(range(min = 1, max = 64))]
     pub max_pool_size: Option<u64>,

@@ -7,7 +7,7 @@ pub mod project;
 mod settings;
 
 pub use project::{Project, ProjectError};
-pub use settings::{DEFAULT_PORT, Flags, Settings, trust_entries};
+pub use settings::{DEFAULT_PORT, Flags, Settings, store_url, trust_entries};
 
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolcrib_core::{Access, Scope};
 use toolcrib_sources::Folder;
-use toolcrib_store::OutputLimits;
+use toolcrib_store::{OutputLimits, StoreUrl, StoreUrlError};
 
 use super::file::{self, ConfigFile};
 use super::{ConfigError, Project, project_config};
@@ -108,6 +108,25 @@ impl Settings {
     }
 }
 
+/// Where the store is: the variable, the user's own file, else a file in the data folder. Asked before anything else,
+/// because trust lies there, and a project's file is read only after trust.
+pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
+    let written = match env.config_folder() {
+        Some(folder) => file::read(&folder.join("config.toml"))?.store,
+        None => None,
+    };
+    let (place, url) = match (env.text(env::STORE), written) {
+        (Some(url), _) => (format!("variable {}", env::STORE), url.to_owned()),
+        (None, Some(url)) => ("setting `store`".to_owned(), url),
+        (None, None) => return Ok(StoreUrl::in_folder(data)),
+    };
+    url.parse().map_err(|error: StoreUrlError| {
+        let hint =
+            "write \"sqlite:/path/to/toolcrib.db\" or \"postgres://user:password@host/database\"";
+        ConfigError::new(place, error.to_string(), hint)
+    })
+}
+
 /// A project may lower a limit, never raise it.
 fn at_most(limit: u64, own: Option<u64>) -> u64 {
     own.map_or(limit, |own| own.min(limit))
@@ -130,6 +149,9 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
             "tools_dir",
             "a project may not replace the user's own tools",
         );
+    }
+    if own.store.is_some() {
+        return refuse("store", "a project may not decide where your records lie");
     }
     if own.health_check_interval.is_some() {
         return refuse(

@@ -197,7 +197,7 @@ fn where_trust_cannot_be_remembered_nothing_is_written() {
     let world = World::new();
     let data = world.home().join(".local/share/toolcrib");
     std::fs::create_dir_all(&data).unwrap();
-    std::fs::write(data.join("trust.json"), "{ nonsense").unwrap();
+    std::fs::write(data.join("toolcrib.db"), "nonsense".repeat(1_000)).unwrap();
     let ran = world.run(&["new", "x"]).exits(4);
     assert!(ran.stderr.contains("is damaged"), "{}", ran.stderr);
     assert_eq!(lists(&world.tools_folder()), Vec::<String>::new());

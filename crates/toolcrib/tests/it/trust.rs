@@ -210,23 +210,27 @@ fn walk(path: &Path, seen: &mut Vec<PathBuf>) {
 async fn a_damaged_record_trusts_nobody_and_says_so() {
     let world = World::trusted();
     world.write_tool("a.json", speak());
-    let book = world.home().join(".local/share/toolcrib/trust.json");
-    let good = std::fs::read(&book).unwrap();
+    let data = world.home().join(".local/share/toolcrib");
+    let store = data.join("toolcrib.db");
+    let aside = world.root().join("aside");
+    std::fs::create_dir(&aside).unwrap();
+    let parts = ["toolcrib.db", "toolcrib.db-wal", "toolcrib.db-shm"];
+    for part in parts.iter().filter(|part| data.join(part).exists()) {
+        std::fs::rename(data.join(part), aside.join(part)).unwrap();
+    }
+    let damaged = "nonsense".repeat(1_000);
+    std::fs::write(&store, &damaged).unwrap();
     let running = world.serve();
-    assert_eq!(running.output_of("speak").await, "hello");
-    std::fs::write(&book, "{ nonsense").unwrap();
-    until(&running, "speak", "untrusted").await;
+    assert_eq!(
+        running.status_of("speak").await.as_deref(),
+        Some("untrusted")
+    );
     let (status, said) = ready(&running).await;
     assert_eq!((status, &said["status"]), (200, &json!("degraded")));
     assert!(
-        said["reasons"][0].as_str().unwrap().contains("trust.json"),
+        said["reasons"][0].as_str().unwrap().contains("toolcrib.db"),
         "{said}"
     );
-
-    // The same for whoever starts with it.
-    let fresh = world.serve();
-    assert_eq!(fresh.status_of("speak").await.as_deref(), Some("untrusted"));
-    assert_eq!(ready(&fresh).await.1["status"], "degraded");
     let list = world.run(&["list"]).exits(0);
     assert!(list.stderr.contains("damaged"), "{}", list.stderr);
     world.run(&["call", "speak"]).exits(3);
@@ -234,10 +238,24 @@ async fn a_damaged_record_trusts_nobody_and_says_so() {
         let refused = world.run(command).exits(4);
         assert!(refused.stderr.contains("hint:"), "{refused:?}");
     }
-    assert_eq!(std::fs::read_to_string(&book).unwrap(), "{ nonsense");
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), damaged);
 
-    std::fs::write(&book, good).unwrap();
+    for part in parts.iter().rev().filter(|part| aside.join(part).exists()) {
+        std::fs::rename(aside.join(part), data.join(part)).unwrap();
+    }
     until(&running, "speak", "active").await;
-    until(&fresh, "speak", "active").await;
-    assert_eq!(ready(&fresh).await.1["status"], "ready");
+    assert_eq!(ready(&running).await.1["status"], "ready");
+}
+
+#[test]
+fn trust_of_an_earlier_version_is_taken_over_once() {
+    let world = World::new();
+    world.write_tool("a.json", speak());
+    let data = world.home().join(".local/share/toolcrib");
+    std::fs::create_dir_all(&data).unwrap();
+    let page = json!({"version": 1, "projects": [{"path": world.project(), "trustedAtMs": 1}]});
+    std::fs::write(data.join("trust.json"), page.to_string()).unwrap();
+    world.run(&["call", "speak"]).exits(0);
+    world.run(&["trust", "--revoke"]).exits(0);
+    world.run(&["call", "speak"]).exits(3);
 }

@@ -9,10 +9,13 @@ use serde_json::json;
 use toolcrib_core::{ErrorCode, ToolName};
 
 use super::{Done, Scene};
+use toolcrib_store::TrustKind;
+
 use crate::config::Flags;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::open::{Opened, Trust};
+use crate::memory::Trust;
+use crate::open::Opened;
 use crate::printer::{BOLD, GREEN, YELLOW, plain};
 
 mod build;
@@ -58,7 +61,7 @@ impl New {
     pub async fn run(self, scene: &Scene) -> Done {
         let name = self.checked_name()?;
         let flag = scene.globals.project.as_deref();
-        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag)?;
+        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag).await?;
         let tools = match self.global {
             true => global_folder(&scene.env)?,
             false => local_folder(&opened, scene, &name)?,
@@ -66,13 +69,14 @@ impl New {
         let single = !self.global && !opened.trust.is_trusted();
         if single && let Trust::Unknown(_) = &opened.trust {
             // Says why, before anything is written.
-            opened.book.list()?;
+            opened.memory.store()?;
         }
         refuse_taken(&opened, &tools, &name).await?;
         make_folder(&tools)?;
         let mut written = self.write(scene, &opened, &tools, &name).await?;
         if single {
-            opened.book.trust_entry(&written.entry, crate::now_ms())?;
+            let trusted = opened.memory.store()?.trusted();
+            trusted.trust(&written.entry, TrustKind::Entry).await?;
         }
         if !opened.settings.folders.iter().any(|f| f.path == tools) {
             written.warnings.push(format!(

@@ -1,0 +1,141 @@
+//! The store as commands and the crib use it: opened once, and in trouble without taking anything else down.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use toolcrib_core::ErrorCode;
+use toolcrib_store::{Store, StoreError, StoreUrl, TrustBook, TrustKind};
+
+use crate::config::{Project, store_url};
+use crate::env::Env;
+use crate::failure::Failure;
+
+/// The store, or why there is none.
+pub struct Memory {
+    url: StoreUrl,
+    /// The list of trusted projects that earlier versions kept, taken over once.
+    book: TrustBook,
+    store: Mutex<Result<Store, StoreError>>,
+}
+
+/// What the store says about the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    Trusted {
+        since_ms: u64,
+    },
+    Untrusted,
+    /// The store can't be read, so nothing is trusted; holds the reason.
+    Unknown(String),
+}
+
+impl Trust {
+    pub fn is_trusted(&self) -> bool {
+        matches!(self, Trust::Trusted { .. })
+    }
+}
+
+impl Memory {
+    /// Opens the store that settings name. A store that can't be opened is no failure here: whoever needs it is told.
+    pub async fn open(env: &Env, data: &Path) -> Result<Memory, Failure> {
+        let url = store_url(env, data)?;
+        let book = TrustBook::in_folder(data);
+        let store = open(&url, &book).await;
+        if let Err(error) = &store {
+            tracing::warn!(%error, "the store can't be used");
+        }
+        Ok(Memory {
+            url,
+            book,
+            store: Mutex::new(store),
+        })
+    }
+
+    /// The store, for those who can't do without.
+    pub fn store(&self) -> Result<Store, StoreError> {
+        self.store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// What is wrong with the store now, if anything. One that could not be opened is tried again.
+    pub async fn trouble(&self) -> Option<String> {
+        if let Ok(store) = self.store() {
+            let asked = store.revisions().await;
+            return asked.err().map(|error| error.to_string());
+        }
+        let store = open(&self.url, &self.book).await;
+        let trouble = store.as_ref().err().map(ToString::to_string);
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
+        trouble
+    }
+
+    pub async fn trust_of(&self, project: Option<&Project>) -> Trust {
+        let Some(project) = project else {
+            return Trust::Untrusted;
+        };
+        let found = match self.store() {
+            Ok(store) => store.trusted().get(&project.root).await,
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(Some(trusted)) if trusted.kind == TrustKind::Project => Trust::Trusted {
+                since_ms: trusted.since_ms,
+            },
+            Ok(_) => Trust::Untrusted,
+            Err(error) => Trust::Unknown(error.to_string()),
+        }
+    }
+
+    /// What is trusted singly in the project; nothing where the store can't be read.
+    pub async fn entries_of(&self, project: Option<&Project>) -> Vec<PathBuf> {
+        let (Some(project), Ok(store)) = (project, self.store()) else {
+            return Vec::new();
+        };
+        let all = store.trusted().list().await.unwrap_or_default();
+        let entries = all.into_iter().filter(|one| one.kind == TrustKind::Entry);
+        let paths = entries.map(|one| PathBuf::from(one.path));
+        paths
+            .filter(|path| path.starts_with(&project.root))
+            .collect()
+    }
+}
+
+async fn open(url: &StoreUrl, book: &TrustBook) -> Result<Store, StoreError> {
+    let store = Store::open(url).await?;
+    if let Err(error) = store.trusted().import(book).await {
+        tracing::warn!(%error, "the trust that an earlier version remembered can't be taken over");
+    }
+    Ok(store)
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        let code = match &error {
+            StoreError::Taken { .. } | StoreError::Changed { .. } => ErrorCode::Conflict,
+            StoreError::Missing { .. } => ErrorCode::NotFound,
+            StoreError::Unfit { .. } => ErrorCode::BadRequest,
+            _ => ErrorCode::Unavailable,
+        };
+        let hint = match &error {
+            StoreError::ReadOnly { .. } => "check the permissions of Toolcrib's data folder",
+            StoreError::Full { .. } => "free some space, then try again",
+            StoreError::Locked { .. } => "end the process that holds it, then try again",
+            StoreError::Unreachable { .. } => {
+                "check the setting `store` and that the database runs"
+            }
+            StoreError::Damaged { .. } => {
+                "move the file away to begin anew, or put a good copy in its place"
+            }
+            StoreError::Taken { .. } => "take another name, or change the one there is",
+            StoreError::Missing { .. } => "look at what there is with `toolcrib list`",
+            _ => "",
+        };
+        let failure = Failure::new(code, error.to_string());
+        match hint {
+            "" => failure,
+            hint => failure.hint(hint),
+        }
+    }
+}
