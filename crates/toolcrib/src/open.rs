@@ -231,7 +231,7 @@ impl Opened {
         let mut last = self.trust.clone();
         let mut folders = self.settings.folders.clone();
         let mut changes = self.memory.store().ok().map(|store| store.watch());
-        let mut trouble = None;
+        let mut trouble = self.memory.store().err().map(|error| error.to_string());
         let mut ticks: u32 = 0;
         loop {
             tokio::time::sleep(FOLLOW_EVERY).await;
