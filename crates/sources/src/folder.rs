@@ -631,6 +631,7 @@ impl Shelf {
                     hash: &hash,
                     manifest: None,
                     program: Some(&file.path),
+                    is_folder: false,
                 };
                 (executable::read(&entry, &origin(&file.path), place), None)
             }
@@ -647,6 +648,7 @@ impl Shelf {
                     hash: &hash,
                     manifest: manifest.as_deref(),
                     program: program.as_deref(),
+                    is_folder: true,
                 };
                 (executable::read(&entry, &origin(main), place), manifest)
             }

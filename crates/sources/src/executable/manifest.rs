@@ -97,9 +97,12 @@ impl Manifest {
         let fields = Fields::new("", map);
         fields.unknown(&FIELDS, |field, what, hint| report.warn(field, what, hint));
         let home = origin.file.parent().unwrap_or(Path::new("/"));
-        let folder = entry.manifest.is_some() || entry.program.is_some_and(|p| p != origin.file);
         // A tool made of a folder starts in that folder; a file alone starts in the project.
-        let start = if folder { home } else { place.directory() };
+        let start = if entry.is_folder {
+            home
+        } else {
+            place.directory()
+        };
         let dir = match fields.text(report, "workingDir") {
             Some(named) => home.join(named),
             None => start.to_path_buf(),

@@ -41,6 +41,8 @@ pub struct Entry<'a> {
     pub manifest: Option<&'a [u8]>,
     /// The program: the file itself, or the folder's one `tool.*` file.
     pub program: Option<&'a Path>,
+    /// Is it a folder, in which its program starts?
+    pub is_folder: bool,
 }
 
 /// A tool that may still have to be asked what it is.

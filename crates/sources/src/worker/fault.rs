@@ -15,6 +15,8 @@ pub enum Fault {
     Handshake(u128),
     /// It greeted in a way that is not understood.
     Greeting(String),
+    /// It ended before it had greeted.
+    Unready(Ending),
     /// It ended, or had to be ended.
     Ended {
         how: Ending,
@@ -62,9 +64,11 @@ impl Fault {
     /// Is this a fault of the worker's, which counts against it?
     pub fn is_failure(&self) -> bool {
         match self {
-            Fault::Start(_) | Fault::Handshake(_) | Fault::Greeting(_) | Fault::Ended { .. } => {
-                true
-            }
+            Fault::Start(_)
+            | Fault::Handshake(_)
+            | Fault::Greeting(_)
+            | Fault::Unready(_)
+            | Fault::Ended { .. } => true,
             Fault::Rpc(_) | Fault::Closing | Fault::Queue(_) | Fault::Resting(..) => false,
         }
     }
@@ -75,6 +79,7 @@ impl Fault {
             Fault::Start(error) => error.to_string(),
             Fault::Handshake(ms) => format!("it did not answer `initialize` within {ms} ms"),
             Fault::Greeting(what) => format!("its answer to `initialize` {what}"),
+            Fault::Unready(how) => format!("before it was ready it {}", how.told()),
             Fault::Ended { how, .. } => format!("it {}", how.told()),
             Fault::Rpc(error) => {
                 format!("it answered with error {}: {}", error.code, error.message)
@@ -102,6 +107,12 @@ impl Fault {
                     .hint(format!(
                         "run the program by hand and type the request of docs/reference/worker-protocol.md; `toolcrib logs {name}` shows what it said"
                     ))
+                    .unreached()
+            }
+            Fault::Unready(how) => {
+                CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
+                    .hint(format!("mend it and save; `toolcrib logs {name}` shows all it said on stderr"))
+                    .data(json!({"stderr": how.stderr}))
                     .unreached()
             }
             Fault::Ended { how, reached } => ended(name, &how, reached),

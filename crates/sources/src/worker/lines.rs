@@ -35,12 +35,49 @@ pub struct Lines<R> {
     start: usize,
     /// Up to where there is no line's end.
     scanned: usize,
-    /// The lines of an object whose end has not come yet.
-    pending: String,
+    pending: Pending,
     /// What to hand out before anything more is read.
     ready: std::collections::VecDeque<Line>,
     noise: usize,
     ended: bool,
+}
+
+/// The lines of an object whose end has not come yet.
+#[derive(Default)]
+struct Pending {
+    text: String,
+    /// How many brackets are open.
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// How many bytes were parsed in vain.
+    tried: usize,
+}
+
+impl Pending {
+    fn push(&mut self, line: &[u8]) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        for byte in line {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.text.push_str(&String::from_utf8_lossy(line));
+    }
+
+    /// Is it worth a parse? Where all brackets are closed, yes. Before that a parse could only find that the beginning was
+    /// none, and may cost as much again as what there is, so that many lines take no more than a few times one.
+    fn is_ripe(&self) -> bool {
+        self.depth == 0 || self.tried <= 2 * self.text.len() + CHUNK
+    }
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
@@ -50,7 +87,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             buffer: Vec::new(),
             start: 0,
             scanned: 0,
-            pending: String::new(),
+            pending: Pending::default(),
             ready: std::collections::VecDeque::new(),
             noise: 0,
             ended: false,
@@ -69,7 +106,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if self.ended {
                 return Ok(None);
             }
-            if self.buffer.len() - self.start + self.pending.len() > MAX_MESSAGE {
+            if self.buffer.len() - self.start + self.pending.text.len() > MAX_MESSAGE {
                 return Err(Overflow::Message);
             }
             if self.start > 0 {
@@ -129,7 +166,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
         (self.start, self.scanned) = (0, 0);
         let pending = std::mem::take(&mut self.pending);
-        self.text(&pending);
+        self.text(&pending.text);
     }
 
     /// Decides what a line is.
@@ -138,25 +175,24 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         if line.is_empty() {
             return;
         }
-        if self.pending.is_empty() {
+        if self.pending.text.is_empty() {
             self.fresh(line);
             return;
         }
-        self.pending.push('\n');
-        self.pending.push_str(&String::from_utf8_lossy(line));
+        self.pending.push(line);
         // Only an end can end it; anything else is not worth the look.
-        if !line.ends_with(b"}") {
+        if !line.ends_with(b"}") || !self.pending.is_ripe() {
             return;
         }
-        match Message::parse(self.pending.as_bytes()) {
+        match Message::parse(self.pending.text.as_bytes()) {
             Ok(message) => {
-                self.pending.clear();
+                self.pending = Pending::default();
                 self.ready.push_back(Line::Message(Box::new(message)));
             }
-            Err(error) if error.is_unfinished() => {}
+            Err(error) if error.is_unfinished() => self.pending.tried += self.pending.text.len(),
             // The beginning was none: this line may well be a message of its own.
             Err(_) => {
-                let pending = std::mem::take(&mut self.pending);
+                let pending = std::mem::take(&mut self.pending).text;
                 let before = pending.rsplit_once('\n').map_or("", |(before, _)| before);
                 self.text(before);
                 self.fresh(line);
@@ -172,7 +208,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         match Message::parse(line) {
             Ok(message) => self.ready.push_back(Line::Message(Box::new(message))),
             Err(error) if error.is_unfinished() => {
-                self.pending = String::from_utf8_lossy(line).into_owned();
+                self.pending.push(line);
             }
             Err(_) => self.text(&String::from_utf8_lossy(line)),
         }

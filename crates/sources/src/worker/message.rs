@@ -46,13 +46,10 @@ pub enum Message {
 }
 
 /// What a worker answers when it can't do what it was asked.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RpcError {
-    #[serde(default)]
     pub code: i64,
-    #[serde(default)]
     pub message: String,
-    #[serde(default)]
     pub data: Option<Value>,
 }
 
@@ -62,6 +59,31 @@ impl RpcError {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
     pub const TIMEOUT: i64 = -32000;
+
+    /// Any value is an error where one is expected: a caller who waits is better served by odd words than by none.
+    fn read(value: Value) -> RpcError {
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let Value::Object(mut map) = value else {
+            let message = text(&value);
+            return RpcError {
+                code: 0,
+                message,
+                data: None,
+            };
+        };
+        let code = map.get("code");
+        let whole = code.and_then(Value::as_i64);
+        RpcError {
+            code: whole
+                .or_else(|| Some(code?.as_f64()? as i64))
+                .unwrap_or_default(),
+            message: map.get("message").map(text).unwrap_or_default(),
+            data: map.remove("data").filter(|data| !data.is_null()),
+        }
+    }
 }
 
 /// Why a line is no message.
@@ -90,7 +112,7 @@ struct Raw {
     #[serde(default, deserialize_with = "present")]
     result: Option<Value>,
     #[serde(default)]
-    error: Option<RpcError>,
+    error: Option<Value>,
 }
 
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -107,16 +129,19 @@ impl Message {
             });
         }
         let result = match (raw.error, raw.result) {
-            (Some(error), _) => Err(error),
+            (Some(error), _) => Err(RpcError::read(error)),
             (None, Some(value)) => Ok(value),
             (None, None) => return Err(NoMessage::Shape),
         };
         Ok(Message::Answer {
-            id: raw.id.as_ref().and_then(number),
+            id: raw.id.map(|id| number(&id).unwrap_or(NOBODY)),
             result,
         })
     }
 }
+
+/// An id that no request has.
+const NOBODY: u64 = 0;
 
 /// Our ids are numbers in strings; they may come back as either.
 pub fn number(id: &Value) -> Option<u64> {

@@ -52,6 +52,9 @@ struct Member {
     leaving: bool,
 }
 
+/// What a worker's answer to `health` comes to.
+type Verdict = (Health, Option<String>);
+
 #[derive(Default)]
 struct Failures {
     in_a_row: u32,
@@ -394,7 +397,7 @@ impl Pool {
         match self.worker().await {
             Ok(lease) => {
                 if let Some(worker) = lease.worker() {
-                    self.ask(worker).await;
+                    self.judge(self.ask(worker).await);
                 }
             }
             Err(fault) => {
@@ -409,37 +412,30 @@ impl Pool {
         self.standing()
     }
 
-    async fn ask(&self, worker: &Worker) {
-        let limit = self.limits().health;
+    /// What a worker says of its health; nothing where it does not answer in time.
+    async fn ask(&self, worker: &Worker) -> Option<Verdict> {
         let asked = worker.request("health", json!({}), None);
-        let (health, message) = match tokio::time::timeout(limit, asked).await {
-            Ok(Ok(Ok(answer))) => {
+        let answer = tokio::time::timeout(self.limits().health, asked).await;
+        Some(match answer.ok()? {
+            Ok(Ok(answer)) => {
                 let said = answer.get("status").and_then(Value::as_str);
                 let message = answer.get("message").and_then(Value::as_str);
                 match said.and_then(Health::parse) {
                     Some(health) => (health, message.map(str::to_owned)),
-                    None => (
-                        Health::Unhealthy,
-                        Some("its answer to `health` has no known `status`".to_owned()),
-                    ),
+                    None => unhealthy("its answer to `health` has no known `status`".to_owned()),
                 }
             }
-            Ok(Ok(Err(error))) => (
-                Health::Unhealthy,
-                Some(format!(
-                    "it answered `health` with error {}: {}",
-                    error.code, error.message
-                )),
-            ),
-            Ok(Err(fault)) => (Health::Unhealthy, Some(fault.told())),
-            Err(_) => {
-                let ms = limit.as_millis();
-                (
-                    Health::Unhealthy,
-                    Some(format!("it did not answer `health` within {ms} ms")),
-                )
+            Ok(Err(RpcError { code, message, .. })) => {
+                unhealthy(format!("it answered `health` with error {code}: {message}"))
             }
-        };
+            Err(fault) => unhealthy(fault.told()),
+        })
+    }
+
+    fn judge(&self, verdict: Option<Verdict>) {
+        let ms = self.limits().health.as_millis();
+        let late = || unhealthy(format!("it did not answer `health` within {ms} ms"));
+        let (health, message) = verdict.unwrap_or_else(late);
         self.stand(|state| {
             state.standing.checked_ms = Some(now_ms());
             state.standing.health = health;
@@ -481,11 +477,14 @@ impl Pool {
         // It holds no lane: a call that comes meanwhile is simply the next line.
         let pool = self.clone();
         tokio::spawn(async move {
-            pool.ask(&worker).await;
-            if let Some(unanswered) = worker.given_up()
-                && !pool.is_busy(&worker)
-            {
-                drop(unanswered);
+            let verdict = pool.ask(&worker).await;
+            let unanswered = worker.given_up();
+            // Who works on a call has a reason to be silent.
+            if verdict.is_none() && pool.is_busy(&worker) {
+                return;
+            }
+            pool.judge(verdict);
+            if unanswered.is_some() {
                 worker.kill();
             }
         });
@@ -519,10 +518,11 @@ impl Pool {
             }
         }
         let members = std::mem::take(&mut self.state().members);
-        for member in &members {
-            member.worker.end();
-        }
-        let ended = members.iter().map(|member| member.worker.ended());
+        let end = |Member { worker, .. }: Member| {
+            worker.end();
+            worker.ended()
+        };
+        let ended: Vec<_> = members.into_iter().map(end).collect();
         let limit = self.limits().end_grace + Duration::from_secs(1);
         let _ = tokio::time::timeout(limit, futures_util::future::join_all(ended)).await;
     }
@@ -549,6 +549,10 @@ impl Drop for Pool {
             member.worker.end();
         }
     }
+}
+
+fn unhealthy(why: String) -> Verdict {
+    (Health::Unhealthy, Some(why))
 }
 
 fn now_ms() -> u64 {

@@ -155,6 +155,7 @@ impl Worker {
         });
         let asked = self.request("initialize", &params, None);
         let answer = match tokio::time::timeout(limit, asked).await {
+            Ok(Err(Fault::Ended { how, .. })) => return Err(Fault::Unready(how)),
             Ok(answer) => answer?,
             Err(_) => return Err(Fault::Handshake(limit.as_millis())),
         };
@@ -269,9 +270,10 @@ impl Worker {
         self.wish.send_replace(Wish::Die);
     }
 
-    /// Waits until the process and all below it are gone.
-    pub async fn ended(&self) -> Arc<Ending> {
-        self.desk.ending().await
+    /// Waits until the process and all below it are gone. Holds nothing of the worker, so that its stdin can close.
+    pub fn ended(&self) -> impl Future<Output = Arc<Ending>> + use<> {
+        let desk = self.desk.clone();
+        async move { desk.ending().await }
     }
 }
 
@@ -435,6 +437,8 @@ impl Desk {
                             why = Some((format!("was stopped: {overflow}"), true));
                             child.kill();
                         }
+                        // One that was asked to end has its own time for it.
+                        _ if asked => {}
                         _ => end = Some(Instant::now() + LAST_BREATH),
                     }
                 }

@@ -1,19 +1,19 @@
 //! A small world for tests: a temporary project, a crib with the built-in tools, and plain git.
 
-use std::collections::HashMap;
+mod lent;
+
 use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
-use toolcrib_core::{
-    BoxFuture, CallResult, Caller, Context, Crib, OutputId, Outputs, Page, Request, Spool, Whole,
-};
-use toolcrib_sandbox::{Command, Environment, Launcher};
+use toolcrib_core::{CallResult, Caller, Context, Crib, Outputs, Request};
+use toolcrib_sandbox::{Command, Environment};
 use toolcrib_sources::{Place, builtin};
+
+use lent::{Memory, launcher};
 
 pub struct World {
     /// Holds the project, a home, and whatever a test puts beside them.
@@ -22,22 +22,6 @@ pub struct World {
     pub crib: Crib,
     environment: Environment,
     _dir: tempfile::TempDir,
-}
-
-/// Cargo builds examples before it runs tests; they lie beside the test binary's folder.
-fn launcher() -> Launcher {
-    let test = std::env::current_exe().unwrap();
-    let built = test
-        .parent()
-        .and_then(|deps| deps.parent())
-        .unwrap()
-        .join("examples/sources_launcher");
-    assert!(
-        built.exists(),
-        "{} is built by `cargo test`",
-        built.display()
-    );
-    Launcher::at(built)
 }
 
 impl World {
@@ -140,79 +124,5 @@ impl World {
                 context: Context::noop(),
             })
             .await
-    }
-}
-
-type Kept = Arc<Mutex<HashMap<(String, String), Vec<u8>>>>;
-
-/// Keeps outputs in memory.
-#[derive(Default)]
-struct Memory(Kept);
-
-struct MemorySpool {
-    kept: Kept,
-    owner: String,
-    bytes: Vec<u8>,
-}
-
-fn keep(kept: &Kept, owner: &str, bytes: Vec<u8>) -> Whole {
-    let mut kept = kept.lock().unwrap();
-    let id = format!("{:08x}", kept.len());
-    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-    let whole = Whole {
-        id: OutputId::parse(&id).unwrap(),
-        bytes: bytes.len() as u64,
-        lines,
-        cut: false,
-    };
-    kept.insert((owner.to_owned(), id), bytes);
-    whole
-}
-
-impl Outputs for Memory {
-    fn keep<'a>(&'a self, owner: &'a str, text: &'a [u8]) -> BoxFuture<'a, io::Result<Whole>> {
-        Box::pin(async move { Ok(keep(&self.0, owner, text.to_vec())) })
-    }
-
-    fn spool<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, io::Result<Box<dyn Spool>>> {
-        let spool = MemorySpool {
-            kept: self.0.clone(),
-            owner: owner.to_owned(),
-            bytes: Vec::new(),
-        };
-        Box::pin(async move { Ok(Box::new(spool) as Box<dyn Spool>) })
-    }
-
-    fn read<'a>(
-        &'a self,
-        owner: &'a str,
-        id: &'a OutputId,
-        offset: u64,
-        max: usize,
-    ) -> BoxFuture<'a, io::Result<Page>> {
-        Box::pin(async move {
-            let kept = self.0.lock().unwrap();
-            let whole = kept
-                .get(&(owner.to_owned(), id.to_string()))
-                .ok_or(io::ErrorKind::NotFound)?;
-            let from = (offset as usize).min(whole.len());
-            let to = from.saturating_add(max).min(whole.len());
-            Ok(Page {
-                offset,
-                bytes: whole[from..to].to_vec(),
-                total: whole.len() as u64,
-            })
-        })
-    }
-}
-
-impl Spool for MemorySpool {
-    fn write<'a>(&'a mut self, bytes: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
-        self.bytes.extend_from_slice(bytes);
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn finish(self: Box<Self>) -> BoxFuture<'static, io::Result<Whole>> {
-        Box::pin(async move { Ok(keep(&self.kept, &self.owner, self.bytes)) })
     }
 }

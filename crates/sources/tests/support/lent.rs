@@ -1,0 +1,98 @@
+//! What the crib lends to its tools, as tests have it: a launcher, and outputs in memory.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
+use toolcrib_sandbox::Launcher;
+
+/// Cargo builds examples before it runs tests; they lie beside the test binary's folder.
+pub fn launcher() -> Launcher {
+    let test = std::env::current_exe().unwrap();
+    let built = test
+        .parent()
+        .and_then(|deps| deps.parent())
+        .unwrap()
+        .join("examples/sources_launcher");
+    assert!(
+        built.exists(),
+        "{} is built by `cargo test`",
+        built.display()
+    );
+    Launcher::at(built)
+}
+
+type Kept = Arc<Mutex<HashMap<(String, String), Vec<u8>>>>;
+
+/// Keeps outputs in memory.
+#[derive(Default)]
+pub struct Memory(Kept);
+
+struct MemorySpool {
+    kept: Kept,
+    owner: String,
+    bytes: Vec<u8>,
+}
+
+fn keep(kept: &Kept, owner: &str, bytes: Vec<u8>) -> Whole {
+    let mut kept = kept.lock().unwrap();
+    let id = format!("{:08x}", kept.len());
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let whole = Whole {
+        id: OutputId::parse(&id).unwrap(),
+        bytes: bytes.len() as u64,
+        lines,
+        cut: false,
+    };
+    kept.insert((owner.to_owned(), id), bytes);
+    whole
+}
+
+impl Outputs for Memory {
+    fn keep<'a>(&'a self, owner: &'a str, text: &'a [u8]) -> BoxFuture<'a, io::Result<Whole>> {
+        Box::pin(async move { Ok(keep(&self.0, owner, text.to_vec())) })
+    }
+
+    fn spool<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, io::Result<Box<dyn Spool>>> {
+        let spool = MemorySpool {
+            kept: self.0.clone(),
+            owner: owner.to_owned(),
+            bytes: Vec::new(),
+        };
+        Box::pin(async move { Ok(Box::new(spool) as Box<dyn Spool>) })
+    }
+
+    fn read<'a>(
+        &'a self,
+        owner: &'a str,
+        id: &'a OutputId,
+        offset: u64,
+        max: usize,
+    ) -> BoxFuture<'a, io::Result<Page>> {
+        Box::pin(async move {
+            let kept = self.0.lock().unwrap();
+            let whole = kept
+                .get(&(owner.to_owned(), id.to_string()))
+                .ok_or(io::ErrorKind::NotFound)?;
+            let from = (offset as usize).min(whole.len());
+            let to = from.saturating_add(max).min(whole.len());
+            Ok(Page {
+                offset,
+                bytes: whole[from..to].to_vec(),
+                total: whole.len() as u64,
+            })
+        })
+    }
+}
+
+impl Spool for MemorySpool {
+    fn write<'a>(&'a mut self, bytes: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
+        self.bytes.extend_from_slice(bytes);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn finish(self: Box<Self>) -> BoxFuture<'static, io::Result<Whole>> {
+        Box::pin(async move { Ok(keep(&self.kept, &self.owner, self.bytes)) })
+    }
+}

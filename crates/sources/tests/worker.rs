@@ -1,0 +1,26 @@
+//! Programs as tools, and everything they may do wrong: real processes behind the real launcher, called through the
+//! whole chain. Programs are Python's standard library or `sh`, written by the tests.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+#[path = "support/lent.rs"]
+mod lent;
+#[path = "worker/program.rs"]
+mod program;
+#[path = "worker/traces.rs"]
+mod traces;
+#[path = "worker/world.rs"]
+mod world;
+
+#[path = "worker/faults_at_start.rs"]
+mod faults_at_start;
+#[path = "worker/faults_at_the_end.rs"]
+mod faults_at_the_end;
+#[path = "worker/faults_in_calls.rs"]
+mod faults_in_calls;
+#[path = "worker/faults_of_streams.rs"]
+mod faults_of_streams;
+#[path = "worker/protocol.rs"]
+mod protocol;
+#[path = "worker/side_by_side.rs"]
+mod side_by_side;

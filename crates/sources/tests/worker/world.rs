@@ -1,0 +1,434 @@
+//! A world for one test: a tools folder, the sources that follow it, and a crib to call through.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use tokio::task::JoinHandle;
+use toolcrib_core::store::{Forgetful, LastGood, Logs};
+use toolcrib_core::{
+    Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Request, Scope,
+    Standing,
+};
+use toolcrib_sandbox::Environment;
+use toolcrib_sources::worker::{Limits, Workers};
+use toolcrib_sources::{Folder, Follow, Place, Sources};
+
+use crate::lent::{Memory, launcher};
+use crate::program::python;
+use crate::traces;
+
+/// How long a test waits for something that must happen.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Within which nothing may be left of a tool that is gone.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Tests that count descriptors have the house for themselves.
+static HOUSE: RwLock<()> = RwLock::new(());
+
+enum Stay {
+    Shared {
+        _guard: RwLockReadGuard<'static, ()>,
+    },
+    Alone {
+        _guard: RwLockWriteGuard<'static, ()>,
+        before: BTreeSet<String>,
+    },
+}
+
+pub struct World {
+    pub root: PathBuf,
+    pub crib: Arc<Crib>,
+    pub place: Arc<Place>,
+    pub said: Arc<Said>,
+    sources: OnceLock<Sources>,
+    heard: Mutex<broadcast::Receiver<Event>>,
+    last_good: Arc<Kept>,
+    stay: Stay,
+    dir: tempfile::TempDir,
+}
+
+/// Bounds that are short where a test has to sit them out, and long where it must not.
+pub fn limits() -> Limits {
+    Limits {
+        handshake: Duration::from_secs(20),
+        health: Duration::from_secs(10),
+        health_every: Duration::from_secs(3_600),
+        cancel_grace: Duration::from_millis(300),
+        end_grace: Duration::from_millis(500),
+        ..Limits::default()
+    }
+}
+
+impl World {
+    pub fn new() -> World {
+        World::with(limits())
+    }
+
+    pub fn with(limits: Limits) -> World {
+        let guard = HOUSE.read().unwrap_or_else(PoisonError::into_inner);
+        World::build(limits, Stay::Shared { _guard: guard })
+    }
+
+    /// A world whose descriptors can be counted, because no other test runs beside it.
+    pub fn alone(limits: Limits) -> World {
+        let guard = HOUSE.write().unwrap_or_else(PoisonError::into_inner);
+        let before = traces::descriptors();
+        let stay = Stay::Alone {
+            _guard: guard,
+            before,
+        };
+        World::build(limits, stay)
+    }
+
+    fn build(limits: Limits, stay: Stay) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["project/tools", "home/signs"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let path = OsString::from("/usr/local/bin:/usr/bin:/bin");
+        let vars = [
+            ("PATH".into(), path),
+            ("HOME".into(), root.join("home").into()),
+        ];
+        let environment = Environment::from_vars(vars);
+        let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
+        let crib = Arc::new(Crib::new(outputs.clone(), || 0, Duration::from_secs(60)));
+        let said = Arc::new(Said::default());
+        let workers = Workers::new(
+            launcher(),
+            environment.clone(),
+            said.clone(),
+            crib.events().clone(),
+            limits,
+        );
+        let project = Some(Arc::from(root.join("project")));
+        let place = Arc::new(Place {
+            workers,
+            descriptions: Arc::new(Forgetful),
+            ..Place::new(project, launcher(), environment, outputs)
+        });
+        World {
+            heard: Mutex::new(crib.changes()),
+            sources: OnceLock::new(),
+            last_good: Arc::default(),
+            root,
+            crib,
+            place,
+            said,
+            stay,
+            dir,
+        }
+    }
+
+    pub fn tools(&self) -> PathBuf {
+        self.root.join("project/tools")
+    }
+
+    /// Writes an entry of the tools folder in one step, as editors do, with the run bit.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.tools().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let draft = self.root.join("draft");
+        std::fs::write(&draft, text).unwrap();
+        std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::rename(&draft, &path).unwrap();
+        path
+    }
+
+    /// A run-bit file `name`: the tests' Python worker with this body.
+    pub fn python(&self, name: &str, body: &str) -> PathBuf {
+        self.write(name, python(name, body))
+    }
+
+    /// A folder `name` with a `tool.json` that says all, these fields too, and the tests' worker with this body.
+    pub fn folder(&self, name: &str, fields: Value, body: &str) -> PathBuf {
+        self.write(&format!("{name}/program.py"), python(name, body));
+        self.manifest(name, fields)
+    }
+
+    pub fn manifest(&self, name: &str, fields: Value) -> PathBuf {
+        let mut manifest = json!({
+            "name": name,
+            "description": "A tool of a test",
+            "version": "1.0.0",
+            "command": "./program.py",
+            "inputSchema": {"type": "object"},
+        });
+        let known = manifest.as_object_mut().unwrap();
+        known.extend(fields.as_object().unwrap().clone());
+        known.retain(|_, value| !value.is_null());
+        self.write(&format!("{name}/tool.json"), manifest.to_string())
+    }
+
+    /// Opens the sources on the tools folder, which is trusted.
+    pub async fn open(&self) {
+        self.open_as(Access::Open, &[]).await;
+    }
+
+    pub async fn open_as(&self, access: Access, trusted: &[&str]) {
+        let folder = self.shelf(access, trusted);
+        let sources = toolcrib_sources::open(
+            self.crib.clone(),
+            self.place.clone(),
+            vec![folder],
+            self.last_good.clone(),
+            Follow::Changes,
+        );
+        let sources = sources.await;
+        assert!(self.sources.set(sources).is_ok());
+    }
+
+    /// The world's one folder, with this access.
+    pub fn shelf(&self, access: Access, trusted: &[&str]) -> Folder {
+        Folder {
+            path: self.tools(),
+            scope: Scope::Local,
+            rank: 0,
+            access,
+            trusted: trusted.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    pub fn sources(&self) -> &Sources {
+        self.sources.get().unwrap()
+    }
+
+    /// Everything is read again.
+    pub async fn reload(&self) {
+        self.sources().reload().await;
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let catalog = self.crib.tools();
+        let tools = catalog.tools().filter(|tool| tool.file.is_some());
+        let mut names: Vec<String> = tools.map(|tool| tool.name().to_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The one problem there is.
+    #[track_caller]
+    pub fn problem(&self) -> Problem {
+        let catalog = self.crib.tools();
+        let problems = catalog.problems();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        problems[0].clone()
+    }
+
+    pub fn standing(&self, tool: &str) -> Standing {
+        self.crib.tools().get(tool).unwrap().run.standing()
+    }
+
+    /// Asks the tool for its health now.
+    pub async fn check(&self, tool: &str) -> Standing {
+        let tool = self.crib.tools().get(tool).unwrap().clone();
+        tool.run.check().unwrap().await
+    }
+
+    /// A call of the tool, to be awaited, polled or dropped.
+    pub fn call(&self, tool: &str, arguments: Value) -> impl Future<Output = CallResult> + 'static {
+        self.call_in(Context::noop(), tool, arguments)
+    }
+
+    pub fn call_in(
+        &self,
+        context: Context,
+        tool: &str,
+        arguments: Value,
+    ) -> impl Future<Output = CallResult> + 'static {
+        let crib = self.crib.clone();
+        let request = Request {
+            tool: tool.into(),
+            arguments: arguments.as_object().unwrap().clone(),
+            caller: Caller::new("test"),
+            context,
+        };
+        async move { crib.call(request).await }
+    }
+
+    /// The same in a task of its own. Aborting the task cancels the call.
+    pub fn begin(&self, tool: &str, arguments: Value) -> JoinHandle<CallResult> {
+        tokio::spawn(self.call(tool, arguments))
+    }
+
+    /// What the tool gave, where the call went well.
+    pub async fn output(&self, tool: &str, arguments: Value) -> String {
+        let outcome = self.call(tool, arguments).await.unwrap();
+        assert!(!outcome.is_error, "{outcome:?}");
+        outcome.output
+    }
+
+    pub async fn refused(&self, tool: &str, arguments: Value) -> CallError {
+        match self.call(tool, arguments).await {
+            Err(error) => error,
+            Ok(outcome) => panic!("`{tool}` gave {outcome:?}"),
+        }
+    }
+
+    /// A file by which tests and programs tell each other that something has happened.
+    pub fn sign(&self, name: &str) -> PathBuf {
+        self.root.join("home/signs").join(name)
+    }
+
+    pub fn give(&self, name: &str) {
+        std::fs::write(self.sign(name), "").unwrap();
+    }
+
+    /// Waits until a program gave this sign.
+    pub async fn seen(&self, name: &str) {
+        eventually(&format!("the program says `{name}`"), || {
+            self.sign(name).exists()
+        })
+        .await;
+    }
+
+    /// The lines that programs wrote into a sign.
+    pub fn signs(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.sign(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    pub fn processes(&self) -> Vec<u32> {
+        traces::processes(&self.root)
+    }
+
+    /// Waits until no process of this world is left.
+    pub async fn nothing_runs(&self) {
+        let deadline = Instant::now() + SOON;
+        while !self.processes().is_empty() {
+            let left = || self.processes().into_iter().map(described);
+            assert!(
+                Instant::now() < deadline,
+                "left behind: {:?}",
+                left().collect::<Vec<_>>()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Ends the world; nothing of it may be left: no process, no descriptor.
+    pub async fn end(self) {
+        self.place.workers.shutdown(Duration::ZERO).await;
+        self.nothing_runs().await;
+        let World { stay, dir, .. } = self;
+        let Stay::Alone { before, .. } = &stay else {
+            return;
+        };
+        drop(dir);
+        let deadline = Instant::now() + SOON;
+        loop {
+            let now = traces::descriptors();
+            let left: Vec<&String> = now.difference(before).collect();
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "left open: {left:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The events since this was last asked, as short texts.
+    pub fn events(&self) -> Vec<String> {
+        let mut heard = self.heard.lock().unwrap();
+        std::iter::from_fn(|| heard.try_recv().ok())
+            .filter_map(|event| told(&event))
+            .collect()
+    }
+
+    /// Waits until an event came whose text begins so; gives all since the last time.
+    pub async fn event(&self, begins: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        eventually(&format!("event `{begins}` comes"), || {
+            all.extend(self.events());
+            all.iter().any(|event| event.starts_with(begins))
+        })
+        .await;
+        all
+    }
+}
+
+fn described(pid: u32) -> String {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    format!(
+        "{pid}: {}",
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    )
+}
+
+fn told(event: &Event) -> Option<String> {
+    let name = event.name();
+    Some(match event {
+        Event::ToolStart { tool, .. } | Event::ToolComplete { tool, .. } => {
+            format!("{name} {tool}")
+        }
+        Event::ToolFailed { tool, failure, .. } => format!("{name} {tool} {}", failure.as_str()),
+        Event::WorkerSpawn { tool, .. } => format!("{name} {tool}"),
+        Event::WorkerExit { tool, reason, .. } => format!("{name} {tool} {reason}"),
+        Event::StatusChanged { tool, status, .. } => format!("{name} {tool} {}", status.as_str()),
+        Event::HealthChanged { tool, health, .. } => format!("{name} {tool} {}", health.as_str()),
+        Event::ToolsChanged(_) | Event::ToolError(_) | Event::ToolProgress { .. } => return None,
+    })
+}
+
+/// Waits until something holds that others bring about.
+pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// What workers said beside the protocol.
+#[derive(Default)]
+pub struct Said(Mutex<Vec<u8>>);
+
+impl Said {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl Logs for Said {
+    fn append(&self, _: &str, text: &[u8]) {
+        let mut said = self.0.lock().unwrap();
+        if said.len() < 1_000_000 {
+            said.extend_from_slice(text);
+            said.push(b'\n');
+        }
+    }
+}
+
+/// Last good texts in memory.
+#[derive(Default)]
+struct Kept(Mutex<HashMap<(PathBuf, String), Vec<u8>>>);
+
+impl LastGood for Kept {
+    fn read(&self, folder: &Path, file: &str) -> Option<Vec<u8>> {
+        let kept = self.0.lock().unwrap();
+        kept.get(&(folder.to_path_buf(), file.to_owned())).cloned()
+    }
+
+    fn keep(&self, folder: &Path, texts: &[(String, Vec<u8>)]) {
+        let texts = texts.iter().cloned();
+        let named = texts.map(|(file, text)| ((folder.to_path_buf(), file), text));
+        self.0.lock().unwrap().extend(named);
+    }
+
+    fn forget(&self, folder: &Path, files: &[String]) {
+        let mut kept = self.0.lock().unwrap();
+        kept.retain(|(of, file), _| of != folder || !files.contains(file));
+    }
+
+    fn retain(&self, folder: &Path, files: &[String]) {
+        let mut kept = self.0.lock().unwrap();
+        kept.retain(|(of, file), _| of != folder || files.contains(file));
+    }
+}
