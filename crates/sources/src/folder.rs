@@ -76,7 +76,12 @@ struct News {
 enum Found {
     Update(Update),
     /// A program has to be asked what it is; until then what the catalog has of it stands.
-    Pending(Box<Draft>, Vec<Problem>),
+    Pending {
+        draft: Box<Draft>,
+        problems: Vec<Problem>,
+        /// Is it a last good version that stands in for a broken one?
+        stale: bool,
+    },
 }
 
 /// A program to be asked what it is.
@@ -86,6 +91,7 @@ pub struct Asked {
     pub draft: Box<Draft>,
     /// What is wrong with it so far.
     problems: Vec<Problem>,
+    stale: bool,
     folder: PathBuf,
     name: String,
     hash: [u8; 32],
@@ -96,6 +102,9 @@ impl Asked {
     /// What its answer makes.
     pub fn answered(self, mut loaded: Loaded) -> Seen {
         loaded.problems.splice(0..0, self.problems);
+        if self.stale {
+            mark_stale(&mut loaded.tools);
+        }
         let path = self.folder.join(&self.name);
         let good = !loaded.tools.is_empty() && !is_broken(&loaded);
         let keep = self.keep.filter(|_| good).map(|text| (self.name, text));
@@ -306,10 +315,15 @@ impl Shelf {
                         let keep = keep.map(|text| (read.name.clone(), text));
                         memory.keep.extend(keep);
                     }
-                    Found::Pending(draft, problems) => asked.push(Asked {
+                    Found::Pending {
+                        draft,
+                        problems,
+                        stale,
+                    } => asked.push(Asked {
                         keep,
                         draft,
                         problems,
+                        stale,
                         folder: self.folder.path.clone(),
                         name: read.name.clone(),
                         hash: read.known.hash,
@@ -546,7 +560,7 @@ impl Shelf {
                     return Ok(Content::Idle);
                 }
                 let hash = match (trusted, &manifest) {
-                    (true, _) => bundle::hash(&file.path, &parts),
+                    (true, _) => bundle::hash(&file.path, &parts, None),
                     (false, Some(manifest)) => Sha256::digest(manifest).into(),
                     (false, None) => [1; 32],
                 };
@@ -581,7 +595,11 @@ impl Shelf {
             executable::Read::Ready(loaded) => loaded,
             executable::Read::Pending(draft, problems) => {
                 return News {
-                    update: Found::Pending(draft, problems),
+                    update: Found::Pending {
+                        draft,
+                        problems,
+                        stale: false,
+                    },
                     keep: text,
                 };
             }
@@ -592,7 +610,17 @@ impl Shelf {
             && broken
             && let Some(text) = last_good.read(&self.folder.path, &file.name)
         {
-            stand_in(&mut loaded, self.once_good(file, text, place));
+            match self.once_good(file, text, place) {
+                executable::Read::Ready(good) => stand_in(&mut loaded, good.tools),
+                executable::Read::Pending(draft, _) => {
+                    let update = Found::Pending {
+                        draft,
+                        problems: loaded.problems,
+                        stale: true,
+                    };
+                    return News { update, keep: None };
+                }
+            }
         }
         let update = Update {
             key: key(&file.path),
@@ -656,24 +684,21 @@ impl Shelf {
         }
     }
 
-    /// The tools of a text that was good once.
-    fn once_good(&self, file: &Candidate, text: Vec<u8>, place: &Arc<Place>) -> Vec<Arc<Tool>> {
+    /// What a text that was good once gives. With the other files as they were, it has the pool that it had.
+    fn once_good(&self, file: &Candidate, text: Vec<u8>, place: &Arc<Place>) -> executable::Read {
         let content = match file.kind {
             FileKind::Plugin => Content::Text(text),
-            FileKind::Program => return Vec::new(),
+            FileKind::Program => Content::Idle,
             FileKind::Bundle => {
                 let parts = bundle::parts(&file.path);
                 Content::Bundle {
-                    hash: Sha256::digest(&text).into(),
+                    hash: bundle::hash(&file.path, &parts, Some(&text)),
                     manifest: Some(text),
                     program: bundle::program(&file.path, &parts).map(Path::to_path_buf),
                 }
             }
         };
-        match self.parse(file, content, place).0 {
-            executable::Read::Ready(loaded) => loaded.tools,
-            executable::Read::Pending(..) => Vec::new(),
-        }
+        self.parse(file, content, place).0
     }
 }
 
@@ -705,10 +730,14 @@ fn stand_in(loaded: &mut Loaded, good: Vec<Arc<Tool>>) {
         .into_iter()
         .filter(|tool| broken(tool) && missing(tool))
         .collect();
-    for tool in &mut stale {
+    mark_stale(&mut stale);
+    loaded.tools.extend(stale);
+}
+
+fn mark_stale(tools: &mut [Arc<Tool>]) {
+    for tool in tools {
         Arc::make_mut(tool).stale = true;
     }
-    loaded.tools.extend(stale);
 }
 
 fn unreadable(path: &Path, reason: &str) -> Problem {

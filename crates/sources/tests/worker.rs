@@ -12,6 +12,10 @@ mod traces;
 #[path = "worker/world.rs"]
 mod world;
 
+#[path = "worker/cancel.rs"]
+mod cancel;
+#[path = "worker/entries.rs"]
+mod entries;
 #[path = "worker/faults_at_start.rs"]
 mod faults_at_start;
 #[path = "worker/faults_at_the_end.rs"]
@@ -20,7 +24,17 @@ mod faults_at_the_end;
 mod faults_in_calls;
 #[path = "worker/faults_of_streams.rs"]
 mod faults_of_streams;
+#[path = "worker/pool.rs"]
+mod pool;
 #[path = "worker/protocol.rs"]
 mod protocol;
+#[path = "worker/reload.rs"]
+mod reload;
+#[path = "worker/retry.rs"]
+mod retry;
+#[path = "worker/shutdown.rs"]
+mod shutdown;
 #[path = "worker/side_by_side.rs"]
 mod side_by_side;
+#[path = "worker/standing.rs"]
+mod standing;

@@ -92,15 +92,19 @@ pub fn program<'a>(folder: &Path, parts: &'a [Part]) -> Option<&'a Path> {
     found.next().is_none().then_some(one.path.as_path())
 }
 
-/// The hash of all parts: their names and what they hold.
-pub fn hash(folder: &Path, parts: &[Part]) -> [u8; 32] {
+/// The hash of all parts: their names and what they hold; with another text in place of `tool.json`, if one is given.
+pub fn hash(folder: &Path, parts: &[Part], manifest: Option<&[u8]>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {
         let name = part.path.strip_prefix(folder).unwrap_or(&part.path);
         hash.update(name.as_os_str().as_encoded_bytes());
         hash.update([0]);
         hash.update((part.meta.permissions().mode() & 0o111).to_le_bytes());
-        match content(&part.path, &part.meta) {
+        let held = match manifest.filter(|_| name == Path::new(MANIFEST)) {
+            Some(text) => Ok(Sha256::digest(text).into()),
+            None => content(&part.path, &part.meta),
+        };
+        match held {
             Ok(digest) => hash.update(digest),
             Err(error) => hash.update(error.to_string()),
         }
