@@ -13,7 +13,7 @@ use crate::support::{
 const REST: Duration = Duration::from_millis(50);
 
 /// The full count when asked for, a part of it otherwise.
-fn soak(full: usize, otherwise: usize) -> usize {
+pub fn soak(full: usize, otherwise: usize) -> usize {
     #[expect(
         clippy::disallowed_methods,
         reason = "tests have a variable of their own"

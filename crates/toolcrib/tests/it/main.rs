@@ -19,6 +19,7 @@ mod reference;
 mod relay;
 mod reload;
 mod seed_plugin;
+mod seed_programs;
 mod ssrf;
 mod support;
 mod templates;

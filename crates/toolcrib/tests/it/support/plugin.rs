@@ -70,7 +70,7 @@ const STAND_IN: &str = r#"{
     clippy::print_stderr,
     reason = "whoever reads the test's output must know"
 )]
-fn say(text: &str) {
+pub fn say(text: &str) {
     eprintln!("{text}");
 }
 
