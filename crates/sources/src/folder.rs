@@ -31,6 +31,9 @@ const MAX_ENTRIES: usize = 10_000;
 /// How many folders inside a tools folder are watched.
 const MAX_INNER: usize = 512;
 
+/// The hash of an entry whose program could not be asked what it is.
+const UNANSWERED: [u8; 32] = [0xff; 32];
+
 /// A tools folder and what holds for its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
@@ -127,16 +130,20 @@ impl Asked {
         }
     }
 
-    /// Is this still what the folder holds?
-    pub fn is_current(&self, shelves: &[Shelf]) -> bool {
-        shelves.iter().any(|shelf| {
-            shelf.folder.path == self.folder
-                && shelf.access_of(&self.name) == Access::Open
-                && shelf
-                    .known
-                    .get(&self.name)
-                    .is_some_and(|known| known.hash == self.hash)
-        })
+    /// Is this still what the folder holds? Who could not be asked is asked again when the file is read again.
+    pub fn is_current(&self, shelves: &mut [Shelf], loaded: &Loaded) -> bool {
+        let here = |shelf: &&mut Shelf| {
+            shelf.folder.path == self.folder && shelf.access_of(&self.name) == Access::Open
+        };
+        let shelf = shelves.iter_mut().find(here);
+        let known = shelf.and_then(|shelf| shelf.known.get_mut(&self.name));
+        let Some(known) = known.filter(|known| known.hash == self.hash) else {
+            return false;
+        };
+        if loaded.tools.is_empty() {
+            known.hash = UNANSWERED;
+        }
+        true
     }
 }
 

@@ -206,7 +206,7 @@ impl Room {
     /// Takes in what one program said, unless its file has changed since.
     async fn answered(&mut self, answer: Result<(Asked, Loaded), JoinError>) -> Change {
         match answer {
-            Ok((asked, loaded)) if asked.is_current(&self.shelves) => {
+            Ok((asked, loaded)) if asked.is_current(&mut self.shelves, &loaded) => {
                 let Seen {
                     updates, memory, ..
                 } = asked.answered(loaded);

@@ -4,7 +4,7 @@
 //! one keeps the process and sees to its end. Dropping a [`Worker`] kills the process and all below it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +46,7 @@ pub struct Worker {
     desk: Arc<Desk>,
     wish: watch::Sender<Wish>,
     next_id: AtomicU64,
+    counted: AtomicBool,
 }
 
 /// What a worker said of itself.
@@ -141,6 +142,7 @@ impl Worker {
             desk,
             wish,
             next_id: AtomicU64::new(1),
+            counted: AtomicBool::new(false),
         };
         worker.greet(ground.limits.handshake).await?;
         Ok(worker)
@@ -249,6 +251,11 @@ impl Worker {
     /// A call of this worker that was given up and has not been seen to yet.
     pub fn given_up(&self) -> Option<GivenUp> {
         self.desk.inbox().given_up.pop()
+    }
+
+    /// True once: its end counts as one failure, however many calls it has ended.
+    pub fn counts(&self) -> bool {
+        !self.counted.swap(true, Ordering::Relaxed)
     }
 
     pub fn is_alive(&self) -> bool {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
-use toolcrib_sandbox::Launcher;
+use toolcrib_sandbox::{Launcher, Rung};
 
 /// Cargo builds examples before it runs tests; they lie beside the test binary's folder.
 pub fn launcher() -> Launcher {
@@ -20,7 +20,15 @@ pub fn launcher() -> Launcher {
         "{} is built by `cargo test`",
         built.display()
     );
-    Launcher::at(built)
+    let launcher = Launcher::at(built);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whoever runs the tests chooses how much isolation there is"
+    )]
+    match std::env::var("TOOLCRIB_MAX_RUNG").as_deref() {
+        Ok("B") => launcher.at_most(Rung::Group),
+        _ => launcher,
+    }
 }
 
 type Kept = Arc<Mutex<HashMap<(String, String), Vec<u8>>>>;

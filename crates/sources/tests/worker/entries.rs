@@ -73,6 +73,27 @@ async fn a_folder_with_two_programs_and_no_manifest_is_passed_over() {
     assert_eq!(world.names(), ["a"]);
 }
 
+/// What was missing may have come meanwhile: a reload asks again, although the file is the same.
+#[tokio::test]
+async fn a_program_that_could_not_be_asked_is_asked_again() {
+    let world = World::new();
+    world.python("late", "if not marked('ready'): sys.exit('not yet')");
+    world.python("fine", "mark('asked')");
+    world.open().await;
+    assert!(world.problem().message.contains("not yet"));
+    world.reload().await;
+    assert!(world.problem().message.contains("not yet"));
+    world.give("ready");
+    world.reload().await;
+    assert_eq!(world.crib.tools().problems(), []);
+    assert_eq!(world.output("late", json!({})).await, "done");
+    assert_eq!(
+        world.signs("asked").len(),
+        1,
+        "who has answered is not asked again"
+    );
+}
+
 #[tokio::test]
 async fn what_the_manifest_leaves_out_the_program_fills_in() {
     let world = World::new();
@@ -126,14 +147,7 @@ async fn nothing_of_an_untrusted_project_is_started() {
     world.write("bare/tool", python("bare", canary));
     world.folder("told", json!({"description": "What its text says"}), canary);
     let project = world.root.join("project");
-    world
-        .open_as(
-            Access::Untrusted {
-                project: project.into(),
-            },
-            &[],
-        )
-        .await;
+    world.open_as(Access::Untrusted { project }, &[]).await;
     assert_eq!(world.names(), ["bare", "file", "told"]);
     let catalog = world.crib.tools();
     assert_eq!(
@@ -169,9 +183,7 @@ async fn one_trusted_entry_runs_and_its_neighbours_do_not() {
     world.folder("mine-too", json!({}), "");
     world.python("theirs", "mark('canary')");
     let project = world.root.join("project");
-    let access = Access::Untrusted {
-        project: project.into(),
-    };
+    let access = Access::Untrusted { project };
     world.open_as(access.clone(), &["mine", "mine-too"]).await;
     assert_eq!(world.output("mine", json!({})).await, "done");
     assert_eq!(world.output("mine-too", json!({})).await, "done");

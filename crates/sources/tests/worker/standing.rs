@@ -6,6 +6,7 @@ use serde_json::json;
 use toolcrib_core::{ErrorCode, Health};
 use toolcrib_sources::worker::Limits;
 
+use crate::program::python_1_1;
 use crate::world::{World, eventually, limits};
 
 const FRAIL: &str = r#"
@@ -73,6 +74,31 @@ async fn status_error_comes_after_max_retries() {
     }
     world.output("frail", json!({})).await;
     assert!(!world.standing("frail").failed);
+}
+
+/// One death is one failure, however many calls it ends.
+#[tokio::test]
+async fn a_death_under_several_calls_counts_once() {
+    let world = World::new();
+    let body = r#"
+def run(id, params):
+    mark("running")
+    wait_for("die")
+    os._exit(9)"#;
+    world.write("wide/program.py", python_1_1("wide", 4, body));
+    world.manifest("wide", json!({"maxRetries": 1}));
+    world.open().await;
+    let calls: Vec<_> = (0..4).map(|_| world.begin("wide", json!({}))).collect();
+    eventually("four calls run", || world.signs("running").len() == 4).await;
+    world.give("die");
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap_err().code, ErrorCode::Crashed);
+    }
+    let standing = world.standing("wide");
+    assert!(
+        !standing.failed && standing.health == Health::Unhealthy,
+        "{standing:?}"
+    );
 }
 
 #[tokio::test]
