@@ -5,6 +5,8 @@
 
 #[path = "support/lent.rs"]
 mod lent;
+#[path = "worker/memory.rs"]
+mod memory;
 #[path = "worker/program.rs"]
 mod program;
 #[path = "worker/traces.rs"]

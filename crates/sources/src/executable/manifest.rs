@@ -121,6 +121,8 @@ impl Manifest {
                 (home.join(command).into_os_string(), command.to_owned())
             }
             Some(command) => (command.into(), command.to_owned()),
+            // It is there and no text, which was told.
+            None if map.get("command").is_some_and(|value| !value.is_null()) => return None,
             None => match entry.program {
                 Some(program) => {
                     let name = program.file_name().unwrap_or_default();

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 use toolcrib_core::{Context, Event, Health, Standing, Status};
 
@@ -29,6 +29,8 @@ pub struct Pool {
     state: Mutex<State>,
     /// Rings when a member leaves or a call ends.
     moved: Notify,
+    /// Becomes true when not even a start under way is waited for.
+    over: watch::Sender<bool>,
 }
 
 struct State {
@@ -78,6 +80,7 @@ impl Pool {
             ground,
             state: Mutex::new(state),
             moved: Notify::new(),
+            over: watch::Sender::new(false),
         }
     }
 
@@ -210,7 +213,12 @@ impl Pool {
     }
 
     async fn start(self: Arc<Pool>, mut lease: Lease) -> Result<Lease, Fault> {
-        let worker = match Worker::start(self.name(), &self.recipe, &self.ground).await {
+        let mut over = self.over.subscribe();
+        let started = tokio::select! {
+            started = Worker::start(self.name(), &self.recipe, &self.ground) => started,
+            _ = over.wait_for(|over| *over) => return Err(Fault::Closing),
+        };
+        let worker = match started {
             Ok(worker) => Arc::new(worker),
             Err(fault) => {
                 self.failed(&fault);
@@ -517,6 +525,7 @@ impl Pool {
                 break;
             }
         }
+        self.over.send_replace(true);
         let members = std::mem::take(&mut self.state().members);
         let end = |Member { worker, .. }: Member| {
             worker.end();

@@ -150,22 +150,18 @@ async fn the_queue_is_bounded_and_orderly() {
 }
 
 /// Every message between tasks may be lost to a caller that goes away; the seat must not be.
-#[tokio::test(flavor = "multi_thread")]
-async fn callers_that_go_away_while_they_wait_take_no_seat_along() {
+async fn go_away_at_any_time(fields: serde_json::Value, rounds: u64) {
     let world = World::new();
-    world.folder(
-        "busy",
-        json!({"poolSize": 2}),
-        "def execute(id, params):\n    time.sleep(0.002)\n    answer(id, 'done')",
-    );
+    let body = "def execute(id, params):\n    time.sleep(0.002)\n    answer(id, 'done')";
+    world.folder("busy", fields, body);
     world.open().await;
     let mut kept = Vec::new();
-    for n in 0..200 {
+    for n in 0..rounds {
         let call = world.begin("busy", json!({}));
         if n % 4 == 0 {
             kept.push(call);
         } else {
-            tokio::time::sleep(Duration::from_micros(n * 37 % 3_000)).await;
+            tokio::time::sleep(Duration::from_micros(n * 377 % 30_000)).await;
             call.abort();
         }
     }
@@ -176,6 +172,21 @@ async fn callers_that_go_away_while_they_wait_take_no_seat_along() {
     for call in last {
         assert_eq!(call.await.unwrap().unwrap().output, "done");
     }
+    // Two workers, each with a launcher, its first process and the tool.
+    eventually("only the pool's own are left", || {
+        world.processes().len() <= 6
+    })
+    .await;
     world.place.workers.shutdown(Duration::ZERO).await;
     world.nothing_runs().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_that_go_away_take_no_seat_along() {
+    go_away_at_any_time(json!({"poolSize": 2}), 120).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_do_they_where_every_call_has_a_process() {
+    go_away_at_any_time(json!({"poolSize": 2, "keepAlive": false}), 60).await;
 }

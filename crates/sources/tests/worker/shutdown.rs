@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolcrib_core::ErrorCode;
+use toolcrib_sources::worker::Limits;
 
-use crate::world::{PATIENCE, World, eventually, limits};
+use crate::world::{PATIENCE, World, limits};
 
 const WORKING: &str = r#"
 def terminated(*_):
@@ -81,16 +82,51 @@ async fn and_by_sigkill_where_that_does_not_help() {
     world.end().await;
 }
 
-/// Nobody says goodbye: the crib is simply dropped, as when a command has printed its answer.
+/// A program that is still starting has nothing to finish.
 #[tokio::test]
-async fn a_crib_that_is_dropped_takes_its_workers_along() {
-    let world = World::alone(limits());
-    world.folder("working", json!({}), "");
+async fn a_start_under_way_does_not_outlive_the_shutdown() {
+    let world = World::alone(Limits {
+        handshake: Duration::from_secs(600),
+        ..limits()
+    });
+    let body = "def initialize(id, params):\n    mark('starting')\n    time.sleep(1000)";
+    world.folder("slow", json!({}), body);
     world.open().await;
-    assert_eq!(world.output("working", json!({})).await, "done");
-    world.crib.apply(Vec::new());
-    std::fs::remove_dir_all(world.tools().join("working")).unwrap();
-    eventually("it is gone", || world.names().is_empty()).await;
+    let call = world.begin("slow", json!({}));
+    world.seen("starting").await;
+    world
+        .place
+        .workers
+        .shutdown(Duration::from_millis(50))
+        .await;
+    let ended = tokio::time::timeout(PATIENCE, call).await;
+    let error = ended.unwrap().unwrap().unwrap_err();
+    assert_eq!(error.code, ErrorCode::Unavailable, "{error:?}");
     world.nothing_runs().await;
     world.end().await;
+}
+
+/// Nobody says goodbye: the crib is simply dropped, as when a command has printed its answer.
+#[test]
+fn a_crib_that_is_dropped_takes_its_workers_along() {
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let first = runtime();
+    let world = World::alone(limits());
+    first.block_on(async {
+        world.folder("working", json!({}), WORKING);
+        world.open().await;
+        let call = world.begin("working", json!({}));
+        world.seen("working").await;
+        drop(call);
+    });
+    drop(first);
+    runtime().block_on(async {
+        world.nothing_runs().await;
+        world.end().await;
+    });
 }

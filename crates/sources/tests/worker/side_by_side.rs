@@ -39,6 +39,22 @@ def run(id, params): answer(id, params["tool"] + " " + ME)"#;
 }
 
 #[tokio::test]
+async fn names_of_one_program_are_unique_and_free() {
+    let world = World::new();
+    let body = r#"
+HELLO = {"protocolVersion": "1.1", "tools": [
+    {"name": name, "description": "Number " + str(n), "inputSchema": {"type": "object"}}
+    for n, name in enumerate(["twin", "twin", "reload", "git-status", "free"])]}"#;
+    world.write("pair", python_1_1("pair", 1, body));
+    world.open().await;
+    assert_eq!(world.names(), ["free", "twin"]);
+    let catalog = world.crib.tools();
+    assert_eq!(catalog.get("twin").unwrap().spec.description, "Number 0");
+    let problems = catalog.problems();
+    assert_eq!(problems.len(), 3, "{problems:?}");
+}
+
+#[tokio::test]
 async fn calls_overlap_in_one_worker_up_to_its_concurrency() {
     let world = World::new();
     let body = r#"

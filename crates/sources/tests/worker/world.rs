@@ -1,16 +1,16 @@
 //! A world for one test: a tools folder, the sources that follow it, and a crib to call through.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
-use toolcrib_core::store::{Forgetful, LastGood, Logs};
+use toolcrib_core::store::Forgetful;
 use toolcrib_core::{
     Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Request, Scope,
     Standing,
@@ -20,6 +20,7 @@ use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources};
 
 use crate::lent::{Memory, launcher};
+use crate::memory::{Kept, Said};
 use crate::program::python;
 use crate::traces;
 
@@ -383,52 +384,5 @@ pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-/// What workers said beside the protocol.
-#[derive(Default)]
-pub struct Said(Mutex<Vec<u8>>);
-
-impl Said {
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-}
-
-impl Logs for Said {
-    fn append(&self, _: &str, text: &[u8]) {
-        let mut said = self.0.lock().unwrap();
-        if said.len() < 1_000_000 {
-            said.extend_from_slice(text);
-            said.push(b'\n');
-        }
-    }
-}
-
-/// Last good texts in memory.
-#[derive(Default)]
-struct Kept(Mutex<HashMap<(PathBuf, String), Vec<u8>>>);
-
-impl LastGood for Kept {
-    fn read(&self, folder: &Path, file: &str) -> Option<Vec<u8>> {
-        let kept = self.0.lock().unwrap();
-        kept.get(&(folder.to_path_buf(), file.to_owned())).cloned()
-    }
-
-    fn keep(&self, folder: &Path, texts: &[(String, Vec<u8>)]) {
-        let texts = texts.iter().cloned();
-        let named = texts.map(|(file, text)| ((folder.to_path_buf(), file), text));
-        self.0.lock().unwrap().extend(named);
-    }
-
-    fn forget(&self, folder: &Path, files: &[String]) {
-        let mut kept = self.0.lock().unwrap();
-        kept.retain(|(of, file), _| of != folder || !files.contains(file));
-    }
-
-    fn retain(&self, folder: &Path, files: &[String]) {
-        let mut kept = self.0.lock().unwrap();
-        kept.retain(|(of, file), _| of != folder || files.contains(file));
     }
 }
