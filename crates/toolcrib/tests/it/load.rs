@@ -7,20 +7,10 @@ use serde_json::{Value, json};
 
 use crate::support::{
     TestCrib, World, count_descriptors, count_processes, descendants, eventually, shell_tool,
-    signal,
+    signal, soak,
 };
 
 const REST: Duration = Duration::from_millis(50);
-
-/// The full count when asked for, a part of it otherwise.
-pub fn soak(full: usize, otherwise: usize) -> usize {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "tests have a variable of their own"
-    )]
-    let asked = std::env::var_os("TOOLCRIB_SOAK").is_some();
-    if asked { full } else { otherwise }
-}
 
 /// Two tools that both carry the generation they were written in.
 fn generation(n: u64) -> String {

@@ -6,6 +6,7 @@ use crate::support::mcp::{
     Piped, call, initialize, names, notification, request, stateless, stateless_call,
 };
 use crate::support::plugin::{file, shell};
+use crate::support::processes::resident;
 use crate::support::{World, count_processes, eventually, shell_tool};
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -106,14 +107,6 @@ async fn changes_are_told_to_whoever_listens() {
     new.notified(CHANGED).await;
     old.notified(CHANGED).await;
     piped.notified(CHANGED);
-}
-
-/// Resident memory of a process in kB.
-fn resident(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.unwrap().split_ascii_whitespace().next();
-    number.unwrap().parse().unwrap()
 }
 
 #[tokio::test]

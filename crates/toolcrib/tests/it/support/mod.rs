@@ -2,15 +2,21 @@
 
 pub mod mcp;
 pub mod plugin;
+pub mod processes;
 pub mod program;
 pub mod server;
+pub mod tool;
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+pub use plugin::shell_tool;
+pub use processes::{count_descriptors, count_processes, descendants, signal, soak};
 
 /// How long a test waits for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -18,6 +24,12 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// A fresh HOME and a project folder, both gone with the test.
 pub struct World {
     dir: tempfile::TempDir,
+    /// The product itself, or a copy that another user may execute.
+    pub binary: PathBuf,
+    /// Who runs it, where that is not who runs the tests.
+    pub user: Option<u32>,
+    /// Variables on top of HOME and PATH.
+    pub vars: Vec<(&'static str, String)>,
 }
 
 /// What a command gave.
@@ -47,6 +59,9 @@ impl World {
     pub fn new() -> World {
         let world = World {
             dir: tempfile::tempdir().unwrap(),
+            binary: env!("CARGO_BIN_EXE_toolcrib").into(),
+            user: None,
+            vars: Vec::new(),
         };
         for folder in [world.home(), world.tools_folder()] {
             std::fs::create_dir_all(folder).unwrap();
@@ -104,14 +119,18 @@ impl World {
         reason = "tests start the product itself, by hand"
     )]
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_toolcrib"));
+        let mut command = Command::new(&self.binary);
         command
             .args(args)
             .current_dir(self.project())
             .env_clear()
             .env("HOME", self.home())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .envs(self.vars.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
     }
 
@@ -340,65 +359,6 @@ pub async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-}
-
-/// How many processes have this text in their command line or environment-free name.
-pub fn count_processes(marker: &str) -> usize {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines
-        .filter(|line| {
-            line.windows(marker.len())
-                .any(|part| part == marker.as_bytes())
-        })
-        .count()
-}
-
-/// How many descriptors a process holds.
-pub fn count_descriptors(pid: u32) -> usize {
-    std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .unwrap()
-        .count()
-}
-
-/// The pids of all descendants of a process.
-pub fn descendants(pid: u32) -> Vec<u32> {
-    let children = std::fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let direct: Vec<u32> = children
-        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|list| {
-            list.split_ascii_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .collect::<Vec<u32>>()
-        })
-        .collect();
-    direct
-        .iter()
-        .flat_map(|child| std::iter::once(*child).chain(descendants(*child)))
-        .collect()
-}
-
-#[expect(unsafe_code, reason = "a signal to a process of this test's own")]
-pub fn signal(pid: u32, signal: libc::c_int) {
-    // SAFETY: no memory is touched; the pid is a child that was not waited for yet.
-    unsafe { libc::kill(pid as libc::pid_t, signal) };
-}
-
-/// A plugin file with one shell tool.
-pub fn shell_tool(name: &str, command: &str, properties: Value) -> String {
-    json!({
-        "name": "test",
-        "tools": [{
-            "name": name,
-            "description": "A tool of a test",
-            "inputSchema": {"type": "object", "properties": properties},
-            "handler": {"type": "shell", "command": command},
-        }],
-    })
-    .to_string()
 }
 
 /// A seed's text, where the seeds lie beside the project or are named by `TOOLCRIB_SEEDS`.

@@ -29,6 +29,20 @@ pub fn shell(name: &str, command: &str, properties: Value) -> Value {
     )
 }
 
+/// A plugin file with one shell tool.
+pub fn shell_tool(name: &str, command: &str, properties: Value) -> String {
+    json!({
+        "name": "test",
+        "tools": [{
+            "name": name,
+            "description": "A tool of a test",
+            "inputSchema": {"type": "object", "properties": properties},
+            "handler": {"type": "shell", "command": command},
+        }],
+    })
+    .to_string()
+}
+
 /// The example of the seed, cut out of its text as it stands; where there is no seed, one of the same shape.
 pub fn seed_example() -> String {
     let Some(text) = seed("000") else {

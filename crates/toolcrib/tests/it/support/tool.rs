@@ -1,0 +1,59 @@
+//! A program of a test's own that is a tool, every process of which carries a marker.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use super::World;
+use super::processes::{Process, marked};
+
+/// What the program is: it says what it is told, sleeps, leaves daemons, and notes down when it is asked to end.
+pub const PROGRAM: &str = include_str!("tool.py");
+
+/// A number of seconds that no other process of this machine sleeps for.
+pub fn marker() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("86400.{:08}{next:04}", std::process::id())
+}
+
+/// A tool `name` that runs [`PROGRAM`], with further fields of `tool.json` and arguments of the program.
+pub fn write_program(world: &World, name: &str, marker: &str, args: &[&str], fields: Value) {
+    let told = told(world);
+    let mut all = vec!["tool.py", marker, told.to_str().unwrap()];
+    all.extend(args);
+    let mut tool = json!({
+        "name": name, "description": "A tool of a test", "command": "python3", "args": all,
+        "inputSchema": {"type": "object"}, "retryDelayMs": 20,
+    });
+    let fields = fields.as_object().unwrap().clone();
+    tool.as_object_mut().unwrap().extend(fields);
+    let folder = world.tools_folder().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    save_program(world, name, PROGRAM);
+    std::fs::write(folder.join("tool.json"), tool.to_string()).unwrap();
+}
+
+/// Saves the program in one step, as editors do.
+pub fn save_program(world: &World, name: &str, text: &str) {
+    let folder = world.tools_folder().join(name);
+    std::fs::write(folder.join(".draft"), text).unwrap();
+    std::fs::rename(folder.join(".draft"), folder.join("tool.py")).unwrap();
+}
+
+/// The file in which every program notes that it was asked to end.
+pub fn told(world: &World) -> PathBuf {
+    world.project().join("told")
+}
+
+/// How many programs were asked to end.
+pub fn asked_to_end(world: &World) -> usize {
+    std::fs::read_to_string(told(world)).map_or(0, |text| text.lines().count())
+}
+
+/// The programs themselves, without launchers and daemons.
+pub fn workers(marker: &str) -> Vec<Process> {
+    let all = marked(marker).into_iter();
+    all.filter(|process| process.runs("python3")).collect()
+}
