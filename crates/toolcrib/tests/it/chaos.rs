@@ -330,22 +330,22 @@ fn limit() -> Duration {
     Duration::from_secs(soak(270, 60) as u64)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_and_launchers_in_namespaces_are_killed() {
     kill_below(0x70_6f_6f_6c, "A", soak(240, 24), limit()).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_and_launchers_in_groups_are_killed() {
     kill_below(0x6c_6f_6f_70, "B", soak(120, 12), limit()).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cribs_with_namespaces_are_killed() {
     kill_cribs(0x63_72_69_62, "A", soak(60, 6), limit()).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cribs_with_groups_are_killed() {
     kill_cribs(0x62_69_72_63, "B", soak(60, 4), limit()).await;
 }

@@ -1,5 +1,6 @@
 //! What runs on this machine: counted by marker and by parent, and killed one by one.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -82,7 +83,10 @@ impl Process {
 
     /// Is this the program itself, rather than its launcher?
     pub fn runs(&self, program: &str) -> bool {
-        self.args.first().is_some_and(|first| first == program)
+        let first = self.args.first().map(Path::new);
+        first
+            .and_then(Path::file_name)
+            .is_some_and(|name| name == program)
     }
 
     pub fn is_alive(&self) -> bool {

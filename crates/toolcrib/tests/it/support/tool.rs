@@ -1,6 +1,6 @@
 //! A program of a test's own that is a tool, every process of which carries a marker.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub fn write_program(world: &World, name: &str, marker: &str, args: &[&str], fie
     let mut all = vec!["tool.py", marker, told.to_str().unwrap()];
     all.extend(args);
     let mut tool = json!({
-        "name": name, "description": "A tool of a test", "command": "python3", "args": all,
+        "name": name, "description": "A tool of a test", "command": python(), "args": all,
         "inputSchema": {"type": "object"}, "retryDelayMs": 20,
     });
     let fields = fields.as_object().unwrap().clone();
@@ -33,6 +33,16 @@ pub fn write_program(world: &World, name: &str, marker: &str, args: &[&str], fie
     std::fs::create_dir_all(&folder).unwrap();
     save_program(world, name, PROGRAM);
     std::fs::write(folder.join("tool.json"), tool.to_string()).unwrap();
+}
+
+/// The system's own, which every user may execute and which is no script that looks for another.
+fn python() -> &'static str {
+    let system = "/usr/bin/python3";
+    if Path::new(system).exists() {
+        system
+    } else {
+        "python3"
+    }
 }
 
 /// Saves the program in one step, as editors do.
