@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::load::soak;
+use crate::support::processes::soak;
 use crate::support::plugin::say;
 use crate::support::program::Program;
 use crate::support::{TestCrib, World, count_processes, eventually, seed};

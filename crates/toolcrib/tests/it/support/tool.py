@@ -39,6 +39,8 @@ def answer(method, given):
         return {"status": "healthy"}
     if given.get("daemon"):
         daemon()
+    if "touch" in given:
+        open(given["touch"], "w", encoding="utf-8").close()
     time.sleep(given.get("sleep", 0))
     return "said " + given.get("say", "nothing")
 
