@@ -2,16 +2,16 @@
 //!
 //! A filter forbids the tool to leave its group, so one signal reaches all of it, and to send one to the launcher. Who
 //! loses its parent falls to the launcher, which kills its children until there are none. If somebody else kills the
-//! launcher, the tool dies with it and the crib kills the group.
+//! launcher, the tool dies with it, and a sentry in the group kills the rest; so does the crib.
 
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr;
 use std::time::{Duration, Instant};
 
 use super::tool::{Bond, Tool};
 use super::wire::{self, Report};
-use super::{Streams, check, child_signals, fail, watch};
+use super::{Streams, check, child_signals, errno, fail, watch};
 
 /// How long the launcher goes on killing before it gives up on processes that the kernel does not let die.
 pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(5);
@@ -35,17 +35,43 @@ pub(super) fn run(control: &OwnedFd, streams: Streams, tool: &Tool) -> io::Resul
         Ok((_, Err(errno))) => return wire::report(control.as_fd(), Report::ExecFailed(errno)),
         Err(error) => return fail(control, error),
     };
-    let ending = streams
-        .let_go()
-        .and_then(|()| wire::report(control.as_fd(), Report::InGroup(tool)))
-        .and_then(|()| watch(control.as_fd(), signals.as_fd(), tool));
+    let ending = streams.let_go().and_then(|()| {
+        let _sentry = post_sentry(tool)?;
+        wire::report(control.as_fd(), Report::InGroup(tool))?;
+        watch(control.as_fd(), signals.as_fd(), tool)
+    });
     // Whatever happened, also when the crib is already gone: from here on nothing of the tool may live.
     kill_tree(tool);
-    if let Ok(ending) = ending {
-        // Nobody may be left to hear it, and all is done.
-        let _ = wire::report(control.as_fd(), ending);
-    }
+    let last = ending.unwrap_or_else(|error| Report::Failed(errno(&error)));
+    // Nobody may be left to hear it, and all is done.
+    let _ = wire::report(control.as_fd(), last);
     Ok(())
+}
+
+/// Forks a process into the tool's group that kills the group, and itself with it, once this one is gone: it holds the
+/// other end of a pipe. The crib would do it too, but may be killed in the same moment. While a sentry stands, the
+/// group's number is no other's.
+fn post_sentry(tool: libc::pid_t) -> io::Result<PipeWriter> {
+    let (reader, writer) = io::pipe()?;
+    // SAFETY: one thread, so the child may call anything.
+    if check(unsafe { libc::fork() })? > 0 {
+        return Ok(writer);
+    }
+    let pipe = reader.as_raw_fd() as libc::c_uint;
+    // SAFETY: the child owns no object that it would still use, and the buffer lives across the call. No signal that
+    // can be held back reaches it, so the read ends only with the launcher.
+    unsafe {
+        // Above all it must not hold the socket, nor its own pipe's other end.
+        libc::syscall(libc::SYS_close_range, 0, pipe - 1, 0);
+        libc::syscall(libc::SYS_close_range, pipe + 1, libc::c_uint::MAX, 0);
+        // A crib that runs in a tool has no groups to make; its outer crib's group is not to be killed.
+        if libc::setpgid(0, tool) == 0 {
+            let mut byte = 0_u8;
+            libc::read(pipe as libc::c_int, ptr::from_mut(&mut byte).cast(), 1);
+            libc::kill(0, libc::SIGKILL);
+        }
+        libc::_exit(0)
+    }
 }
 
 /// Kills the tool's group and every other descendant: who loses its parent becomes our child and is next.

@@ -36,6 +36,28 @@ async fn the_owner_is_killed() {
     }
 }
 
+#[tokio::test]
+async fn the_owner_is_killed_together_with_the_launcher() {
+    for rung in ["namespaces", "group"] {
+        let mark = mark(&format!("both-{rung}"));
+        let script = "(sh -c 'trap \"\" TERM HUP; sleep 600; :' &); sleep 600; :";
+        let mut owner = program(example("owner"))
+            .args(["own", rung, script])
+            .env(MARK, &mark)
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        wait_until("tool and daemon run", || sleeping(&mark) == 2).await;
+        let launcher = child_of(owner.id()).unwrap();
+        // Stopped, it can do nothing about the launcher's end.
+        kill(owner.id(), libc::SIGSTOP);
+        kill(launcher, libc::SIGKILL);
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        all_gone(&mark).await;
+    }
+}
+
 #[test]
 fn the_owner_keeps_no_descriptors_and_no_processes() {
     for rung in ["namespaces", "group"] {
