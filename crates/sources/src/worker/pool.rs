@@ -264,9 +264,10 @@ impl Pool {
 
     /// A call was given up and its worker still works on it: it must go, at once or after the calls it has beside.
     pub(super) fn discard(self: &Arc<Pool>, worker: &Arc<Worker>) {
+        let in_a_hurry = !self.ground.is_closing();
         self.free(worker, |member, _, _| {
             member.leaving = true;
-            if member.busy == 0 {
+            if member.busy == 0 && in_a_hurry {
                 member.worker.kill();
             }
         });

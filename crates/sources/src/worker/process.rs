@@ -135,7 +135,11 @@ impl Worker {
             listening.listen(stderr).await;
             let _ = said.send(());
         });
-        tokio::spawn(desk.clone().keep(process, child, over, silent, wishes));
+        let (keeping, running) = (desk.clone(), ground.run());
+        tokio::spawn(async move {
+            keeping.keep(process, child, over, silent, wishes).await;
+            drop(running);
+        });
         let worker = Worker {
             hello: OnceLock::new(),
             stdin: tokio::sync::Mutex::new(stdin),

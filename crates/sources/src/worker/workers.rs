@@ -1,9 +1,11 @@
 //! All pools of a crib: shared by key, looked after while they live, and closed together.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use toolcrib_core::Teller;
 use toolcrib_core::store::Logs;
@@ -25,6 +27,30 @@ pub struct Ground {
     pub logs: Arc<dyn Logs>,
     pub events: Teller,
     pub limits: Limits,
+    /// Processes that are not gone yet, whichever pool they are or were of.
+    running: watch::Sender<usize>,
+    /// The crib is about to end, and lets workers end in their own way.
+    closing: AtomicBool,
+}
+
+/// A process counts as long as somebody holds this.
+pub struct Running(Arc<Ground>);
+
+impl Ground {
+    pub fn run(self: &Arc<Ground>) -> Running {
+        self.running.send_modify(|count| *count += 1);
+        Running(self.clone())
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|count| *count -= 1);
+    }
 }
 
 /// All pools of a crib.
@@ -55,6 +81,8 @@ impl Workers {
             logs,
             events,
             limits,
+            running: watch::channel(0).0,
+            closing: AtomicBool::new(false),
         };
         Workers {
             ground: Arc::new(ground),
@@ -100,8 +128,14 @@ impl Workers {
         });
     }
 
+    /// The crib is about to end: a worker whose call is given up from now on is asked to end before it is killed.
+    pub fn closing(&self) {
+        self.ground.closing.store(true, Ordering::Relaxed);
+    }
+
     /// Ends everything: no new calls, `grace` for those in flight, then the processes are asked to end and killed.
     pub async fn shutdown(&self, grace: Duration) {
+        self.closing();
         self.pools
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -109,6 +143,10 @@ impl Workers {
         let pools = living(&self.pools);
         let closing = pools.iter().map(|pool| pool.close(grace));
         futures_util::future::join_all(closing).await;
+        // Also those that had left their pool before.
+        let limit = self.ground.limits.end_grace + Duration::from_secs(1);
+        let mut running = self.ground.running.subscribe();
+        let _ = tokio::time::timeout(limit, running.wait_for(|count| *count == 0)).await;
     }
 }
 
