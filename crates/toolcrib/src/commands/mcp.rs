@@ -1,11 +1,15 @@
 //! `toolcrib mcp`: the tools for one agent, over stdin and stdout.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::CancellationToken;
 use toolcrib_core::ErrorCode;
 use toolcrib_sources::Follow;
 
@@ -90,6 +94,7 @@ async fn serve_alone(
     ));
     let root = opened.project.as_ref().map(|project| project.root.clone());
     let served = Arc::new(Served::new(opened.crib.clone()).with_project(root));
+    let (input, hung_up) = Heard::new(input);
     let ended = tokio::select! {
         () = opened.follow(&sources, |reasons| {
             for reason in reasons {
@@ -97,9 +102,44 @@ async fn serve_alone(
             }
         }) => Ok(()),
         ended = mcp::lines(mcp::Mcp::new(served), input, output) => ended,
+        () = async {
+            // Calls in flight still have their grace; those that it does not suffice for are given up.
+            hung_up.cancelled().await;
+            opened.place.workers.closing();
+            std::future::pending().await
+        } => Ok(()),
     };
     opened.place.workers.shutdown(Duration::ZERO).await;
     ended
+}
+
+/// A stream that tells when it ends.
+struct Heard<R> {
+    stream: R,
+    ended: CancellationToken,
+}
+
+impl<R> Heard<R> {
+    fn new(stream: R) -> (Heard<R>, CancellationToken) {
+        let ended = CancellationToken::new();
+        let told = ended.clone();
+        (Heard { stream, ended }, told)
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = buffer.remaining();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_ready() && room > 0 && buffer.remaining() == room {
+            self.ended.cancel();
+        }
+        read
+    }
 }
 
 /// The form of seed 000: what a Claude agent takes as `mcpServers` and `allowedTools`.
