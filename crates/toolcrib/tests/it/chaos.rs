@@ -136,7 +136,7 @@ fn is_of_the_table(status: u16, view: &Value) -> bool {
 struct Doomed(Vec<(Instant, Vec<Process>)>);
 
 impl Doomed {
-    /// Kills one of the processes below the crib that keep a tree together, and remembers that tree.
+    /// Kills a tool, its launcher, or what else keeps its tree together, and remembers that tree.
     fn kill_one(&mut self, dice: &mut Dice, crib: u32, marker: &str) {
         let all = marked(marker);
         let below = |process: &Process| process.is_launcher() && process.parent == crib;
@@ -145,7 +145,9 @@ impl Doomed {
         let victims: Vec<Process> = all
             .into_iter()
             .filter(|process| match kind {
-                0..4 => process.runs("python3") || process.runs("sh"),
+                0..4 => {
+                    ["python3", "sh"].iter().any(|name| process.runs(name)) && process.is_tool()
+                }
                 4..7 => launchers.contains(&process.pid),
                 _ => process.is_launcher() && launchers.contains(&process.parent),
             })
@@ -159,9 +161,13 @@ impl Doomed {
         }
         let below = descendants(top.pid).into_iter().filter_map(Process::read);
         let mut tree: Vec<Process> = below.collect();
+        // The sentry of a group is needed only when the launcher is gone.
+        let sentry = kind >= 7 && descendants(victim.pid).is_empty();
         victim.kill();
-        tree.extend([top, victim]);
-        self.0.push((Instant::now(), tree));
+        if !sentry {
+            tree.extend([top, victim]);
+            self.0.push((Instant::now(), tree));
+        }
     }
 
     /// No tree lives longer than it may.

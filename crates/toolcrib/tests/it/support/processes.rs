@@ -55,6 +55,7 @@ pub fn signal(pid: u32, signal: libc::c_int) {
 pub struct Process {
     pub pid: u32,
     pub parent: u32,
+    group: u32,
     /// When it was started; with the pid, this names no other process ever.
     started: u64,
     pub args: Vec<String>,
@@ -72,6 +73,7 @@ impl Process {
         alive.then_some(Process {
             pid,
             parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
             started: fields.get(19)?.parse().ok()?,
             args,
         })
@@ -87,6 +89,11 @@ impl Process {
         first
             .and_then(Path::file_name)
             .is_some_and(|name| name == program)
+    }
+
+    /// Is it what a launcher started, rather than something that was left behind? Tools lead their group.
+    pub fn is_tool(&self) -> bool {
+        self.group == self.pid && Process::read(self.parent).is_some_and(|p| p.is_launcher())
     }
 
     pub fn is_alive(&self) -> bool {

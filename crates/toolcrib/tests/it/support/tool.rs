@@ -65,5 +65,6 @@ pub fn asked_to_end(world: &World) -> usize {
 /// The programs themselves, without launchers and daemons.
 pub fn workers(marker: &str) -> Vec<Process> {
     let all = marked(marker).into_iter();
-    all.filter(|process| process.runs("python3")).collect()
+    all.filter(|process| process.runs("python3") && process.is_tool())
+        .collect()
 }
