@@ -27,6 +27,7 @@ def daemon():
 
 
 def asked_to_end(*_):
+    time.sleep(0.2)  # there is something to tidy up
     with open(told, "a", encoding="utf-8") as file:
         file.write("SIGTERM\n")
     os._exit(0)
