@@ -86,7 +86,7 @@ pub fn serve_stdio() -> ExitCode {
         let Ok(home) = tempfile::tempdir() else {
             return;
         };
-        if let Some(served) = noop_crib(home.path()) {
+        if let Some(served) = noop_crib(home.path()).await {
             let _ = mcp::lines(
                 mcp::Mcp::new(served),
                 tokio::io::stdin(),
@@ -100,9 +100,9 @@ pub fn serve_stdio() -> ExitCode {
 }
 
 /// The product's own crib; only the tool is the bench's.
-fn noop_crib(home: &Path) -> Option<Arc<Served>> {
+async fn noop_crib(home: &Path) -> Option<Arc<Served>> {
     let env = Env::of(&[("HOME", home.to_str()?)], home);
-    let opened = Opened::wire(env, Flags::default(), None).ok()?;
+    let opened = Opened::wire(env, Flags::default(), None).await.ok()?;
     opened.crib.apply(vec![Update {
         key: SourceKey("bench".into()),
         rank: Rank::Builtin,
@@ -119,7 +119,7 @@ pub fn serve_noop() -> ExitCode {
         let Ok(home) = tempfile::tempdir() else {
             return;
         };
-        let Some(served) = noop_crib(home.path()) else {
+        let Some(served) = noop_crib(home.path()).await else {
             return;
         };
         let own = listener
