@@ -107,7 +107,7 @@ impl Manifest {
             Some(named) => home.join(named),
             None => start.to_path_buf(),
         };
-        let args = fields.texts(report, "args");
+        let args = arguments(&fields, report);
         let (program, shown) = match fields.text(report, "command") {
             Some("") => {
                 report.invalid(
@@ -229,6 +229,30 @@ fn options_in_range(fields: &Fields, place: &Place, manifest: &mut Manifest, rep
         );
         manifest.size = most;
     }
+}
+
+/// The program's arguments; an empty one is one too.
+fn arguments(fields: &Fields, report: &mut Report) -> Vec<String> {
+    let hint = "write \"args\": [\"…\"]";
+    let items = match fields.get("args") {
+        None => return Vec::new(),
+        Some(Value::Array(items)) => items,
+        Some(_) => {
+            report.invalid(&fields.at("args"), "must be a list of strings", hint);
+            return Vec::new();
+        }
+    };
+    let mut args = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match item.as_str().filter(|text| !text.contains('\0')) {
+            Some(text) => args.push(text.to_owned()),
+            None => {
+                let field = format!("{}[{index}]", fields.at("args"));
+                report.invalid(&field, "must be a string without null bytes", hint);
+            }
+        }
+    }
+    args
 }
 
 /// Variables that the tool's process gets beside the allow-list.

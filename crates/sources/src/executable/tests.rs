@@ -149,6 +149,10 @@ fn defaults_are_the_seeds() {
     assert_eq!(plain.spec.retries.max, 0);
     assert_eq!(plain.spec.retries.delay.as_millis(), 1_000);
     assert!(!plain.spec.annotations.repeatable());
+    assert_eq!(
+        tool(json!({"args": ["-c", ""]})).declares,
+        ["runs `python3 -c `"]
+    );
     let other = tool(json!({"maxRetries": 3, "retryDelayMs": 7}));
     assert_eq!(other.spec.retries.max, 3);
     assert_eq!(other.spec.retries.delay.as_millis(), 7);
