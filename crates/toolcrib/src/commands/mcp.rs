@@ -14,6 +14,7 @@ use toolcrib_core::ErrorCode;
 use toolcrib_sources::Follow;
 
 use super::relay::{self, Stream};
+use super::serve::asked_to_stop;
 use super::{Done, Scene};
 use crate::config::Flags;
 use crate::failure::Failure;
@@ -108,6 +109,10 @@ async fn serve_alone(
             opened.place.workers.closing();
             std::future::pending().await
         } => Ok(()),
+        () = asked_to_stop() => {
+            opened.place.workers.closing();
+            Ok(())
+        }
     };
     opened.place.workers.shutdown(Duration::ZERO).await;
     ended

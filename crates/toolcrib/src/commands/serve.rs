@@ -161,7 +161,8 @@ fn raise_file_limit() {
     }
 }
 
-async fn asked_to_stop() {
+/// Comes back when this process is asked to end.
+pub(super) async fn asked_to_stop() {
     let (Ok(mut interrupt), Ok(mut terminate)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::processes::soak;
 use crate::support::plugin::say;
+use crate::support::processes::soak;
 use crate::support::program::Program;
 use crate::support::{TestCrib, World, count_processes, eventually, seed};
 

@@ -128,8 +128,12 @@ async fn an_agent_ends_its_server_by_a_signal() {
     for by in [libc::SIGTERM, libc::SIGINT, libc::SIGKILL] {
         let (world, marker) = project();
         let agent = alone(&world, true).await;
+        let running = workers(&marker).len();
         signal(agent.pid(), by);
         all_gone(&marker).await;
+        // A server that can still do anything asks its tools to end first.
+        let asked = if by == libc::SIGKILL { 0 } else { running };
+        assert_eq!(asked_to_end(&world), asked, "signal {by}");
     }
 }
 
