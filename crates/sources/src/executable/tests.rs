@@ -135,11 +135,7 @@ fn a_manifest_that_is_no_object_is_a_problem_with_its_place() {
         assert!(loaded.tools.is_empty());
         assert_eq!(loaded.problems.len(), 1);
         assert_eq!(loaded.problems[0].error_type, kind, "{text}");
-        assert_eq!(
-            loaded.problems[0].line.map(|line| line as u32),
-            line,
-            "{text}"
-        );
+        assert_eq!(loaded.problems[0].line, line, "{text}");
     }
 }
 
