@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, kill_process};
-use rustix::thread::{CpuSet, Pid, sched_setaffinity};
+use rustix::process::{Pid, Signal, kill_process};
 
+use crate::cores::{self, pin_self, pin_tree};
 use crate::stats::{Samples, ratio, verdict};
 
 const BODY: &str = r#"{"arguments":{"a":"some text"}}"#;
@@ -66,42 +66,32 @@ pub fn own(role: &str) -> Option<Running> {
 }
 
 impl Running {
-    /// Starts a server that prints its port first.
+    /// Starts a server that first prints its port, or as JSON its URL.
     pub fn of(mut command: Command) -> Option<Running> {
         let child = command.stdout(Stdio::piped()).spawn().ok()?;
         let mut running = Running { child, port: 0 };
-        let _limit = Limit::of(&running.child, PATIENCE);
+        // Python loads much before it listens.
+        let _limit = Limit::of(&running.child, 3 * PATIENCE);
         let mut line = String::new();
         BufReader::new(running.child.stdout.as_mut()?)
             .read_line(&mut line)
             .ok()?;
-        running.port = line.trim().parse().ok()?;
+        let banner: serde_json::Value = serde_json::from_str(&line).ok()?;
+        running.port = match banner["url"].as_str() {
+            Some(url) => url.rsplit(':').next()?.parse().ok()?,
+            None => banner.as_u64()?.try_into().ok()?,
+        };
         Some(running)
     }
 
-    fn pinned(self, core: usize) -> Running {
-        pin(self.child.id(), &[core]);
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn pinned(self, core: usize) -> Running {
+        pin_tree(self.id(), core);
         self
     }
-}
-
-/// Binds every thread of a process to these cores.
-fn pin(pid: u32, cores: &[usize]) {
-    let mut set = CpuSet::new();
-    cores.iter().for_each(|core| set.set(*core));
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let ids = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
-    for task in ids.filter_map(Pid::from_raw) {
-        // A thread that is gone is no harm.
-        let _ = sched_setaffinity(Some(task), &set);
-    }
-}
-
-fn pin_self(cores: &[usize]) {
-    pin(std::process::id(), cores);
 }
 
 /// The plainest client there is: prepared bytes out, one answer in.
@@ -208,7 +198,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    fn client(&self, port: u16) -> Option<Client> {
+    pub fn client(&self, port: u16) -> Option<Client> {
         Client::post(port, self.path, &self.headers, &self.body).ok()
     }
 
@@ -230,8 +220,7 @@ impl Ask {
 
 /// Holds a call of our no-op tool against the bare echo: with client and server on one core, and on two.
 pub fn against_echo(surface: &str, bare: &Ask, ours: &Ask, aim: f64) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    for (what, client_core, server_core) in [("one core", 0, 0), ("two cores", 0, 1 % cores)] {
+    for (what, client_core, server_core) in layouts() {
         pin_self(&[client_core]);
         println!(
             "\nno-op call over {surface}, client and server on {what} ({} calls each)",
@@ -242,7 +231,12 @@ pub fn against_echo(surface: &str, bare: &Ask, ours: &Ask, aim: f64) {
         }
     }
     // What comes next starts processes of its own, which may use every core.
-    pin_self(&(0..cores).collect::<Vec<_>>());
+    pin_self(&cores::all());
+}
+
+/// Where client and server run, so that neither is moved in mid-call.
+pub fn layouts() -> [(&'static str, usize, usize); 2] {
+    [("one core", 0, 0), ("two cores", 0, 1 % cores::all().len())]
 }
 
 fn compare(bare: &Ask, ours: &Ask, core: usize, aim: f64) -> Option<()> {

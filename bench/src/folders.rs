@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::calls::{Client, Limit, PATIENCE, command};
+use crate::calls::{Client, PATIENCE, Running, command};
 use crate::stats::{Samples, ratio, verdict};
 
 const TOOLS: usize = 1_000;
@@ -15,18 +15,6 @@ const SAVES: usize = 100;
 struct World {
     dir: tempfile::TempDir,
     binary: PathBuf,
-}
-
-struct Crib {
-    child: Child,
-    port: u16,
-}
-
-impl Drop for Crib {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn plugin(name: &str, word: &str) -> String {
@@ -73,25 +61,15 @@ impl World {
         self.dir.path().join(".config/toolcrib/tools")
     }
 
-    fn start(&self) -> Option<Crib> {
+    fn start(&self) -> Option<Running> {
         let mut command = command(&self.binary);
         command
             .args(["serve", "--json", "--port", "0"])
             .env_clear()
             .env("HOME", self.dir.path())
             .current_dir("/")
-            .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let child = command.spawn().ok()?;
-        let mut crib = Crib { child, port: 0 };
-        let _limit = Limit::of(&crib.child, PATIENCE);
-        let mut line = String::new();
-        BufReader::new(crib.child.stdout.as_mut()?)
-            .read_line(&mut line)
-            .ok()?;
-        let banner: serde_json::Value = serde_json::from_str(&line).ok()?;
-        crib.port = banner["url"].as_str()?.rsplit(':').next()?.parse().ok()?;
-        Some(crib)
+        Running::of(command)
     }
 }
 
@@ -158,7 +136,7 @@ fn measure() -> Option<()> {
     println!("  toolcrib             {}", lists.line());
     let quick = lists.at(50) <= Duration::from_millis(1);
     println!("  aim ≤ 1 ms at p50: {}", verdict(quick));
-    let before = memory_kb(crib.child.id())?;
+    let before = memory_kb(crib.id())?;
     let port = crib.port;
     let listen = format!("GET /api/events HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n");
     let saves = save_to_event(&world, port, &listen, "tools_changed", SAVES)?;
@@ -179,7 +157,7 @@ fn measure() -> Option<()> {
     let quick = told.at(50) <= Duration::from_millis(50);
     println!("  aim ≤ 50 ms at p50: {}", verdict(quick));
 
-    let after = memory_kb(crib.child.id())?;
+    let after = memory_kb(crib.id())?;
     println!("\nresident memory with {TOOLS} tools");
     println!(
         "  after the first list {:.1} MB, after {SAVES} saves {:.1} MB",

@@ -5,10 +5,12 @@
 use std::process::ExitCode;
 
 mod calls;
+mod cores;
 mod folders;
 mod mcp;
 mod peer;
 mod stats;
+mod workers;
 
 fn main() -> ExitCode {
     let role = std::env::args().nth(1);
@@ -21,9 +23,10 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            let steps: [(&str, fn()); 3] = [
+            let steps: [(&str, fn()); 4] = [
                 ("calls", calls::run),
                 ("mcp", mcp::run),
+                ("workers", workers::run),
                 ("folders", folders::run),
             ];
             for (name, step) in steps {

@@ -57,14 +57,18 @@ impl Peer {
     }
 }
 
+/// A call as the stateless revision has it: headers and body.
+pub fn stateless_call(tool: &str, arguments: &str) -> (String, String) {
+    let (headers, body) = stateless(
+        "tools/call",
+        &format!(r#""name":"{tool}","arguments":{arguments},"#),
+    );
+    (format!("{headers}mcp-name: {tool}\r\n"), body)
+}
+
 fn stateless(method: &str, more: &str) -> (String, String) {
-    let name = if method == "tools/call" {
-        "mcp-name: noop\r\n"
-    } else {
-        ""
-    };
     let headers = format!(
-        "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}"
+        "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n"
     );
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
     let body =
@@ -73,12 +77,13 @@ fn stateless(method: &str, more: &str) -> (String, String) {
 }
 
 /// What the SDKs' servers take without a session.
-fn legacy() -> (String, String) {
+pub fn legacy(tool: &str, arguments: &str) -> (String, String) {
     let headers =
         "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-06-18\r\n";
-    let body =
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noop","arguments":{}}}"#;
-    (headers.to_owned(), body.to_owned())
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    );
+    (headers.to_owned(), body)
 }
 
 /// Says hello to a server of the old era; gives the headers of its session.
@@ -110,7 +115,7 @@ fn stdio() -> Option<Samples> {
     let _limit = Limit::of(&child, 3 * PATIENCE);
     let (mut input, output) = (child.stdin.take()?, child.stdout.take()?);
     let mut output = BufReader::new(output);
-    let (_, body) = stateless("tools/call", r#""name":"noop","arguments":{},"#);
+    let (_, body) = stateless_call("noop", "{}");
     let (mut samples, mut line) = (Samples::default(), String::new());
     let mut turn = || -> Option<Duration> {
         let start = Instant::now();
@@ -143,23 +148,25 @@ fn typescript() -> Option<Running> {
     Running::of(command)
 }
 
-fn python() -> Option<Running> {
+/// A Python server of `peers`.
+pub fn python(server: &str) -> Option<Running> {
     let mut command = command(&tools().join("python/bin/python"));
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
     command
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/server.py"))
+        .arg(peers.join(server))
         .stderr(std::process::Stdio::null());
     Running::of(command)
 }
 
 pub fn run() {
-    let (headers, body) = stateless("tools/call", r#""name":"noop","arguments":{},"#);
+    let (headers, body) = stateless_call("noop", "{}");
     let ask = |path, headers: &str| Ask {
         path,
         headers: headers.to_owned(),
         body: body.clone(),
     };
     against_echo("MCP", &ask("/echo", ""), &ask("/mcp", &headers), 2.5);
-    let (old_headers, old_body) = legacy();
+    let (old_headers, old_body) = legacy("noop", "{}");
     let mut peers = Vec::new();
     let mut add = |name, running: Option<Running>, path, headers: &str, body: &str| match running {
         Some(running) => peers.push(Peer {
@@ -187,7 +194,13 @@ pub fn run() {
         &old_headers,
         &old_body,
     );
-    add("Python SDK", python(), "/mcp", &old_headers, &old_body);
+    add(
+        "Python SDK",
+        python("server.py"),
+        "/mcp",
+        &old_headers,
+        &old_body,
+    );
 
     println!(
         "\nno-op call over MCP, every server free to use every core; one at a time, then many at once"

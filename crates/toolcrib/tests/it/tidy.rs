@@ -33,7 +33,7 @@ const DIRECTIONS: [(&str, &[&str]); 6] = [
             "toolcrib-store",
         ],
     ),
-    ("bench", &["toolcrib", "toolcrib-core"]),
+    ("bench", &["toolcrib", "toolcrib-core", "toolcrib-sandbox"]),
 ];
 
 /// Words that say nothing about what a thing is.

@@ -1,31 +1,47 @@
-//! What the launcher costs: `cargo run --release -p toolcrib-sandbox --example spawn_cost [rounds]`.
-//!
 //! Start to end of `/bin/true`, plainly by `std` and through the launcher on both rungs, by turns in one run.
+//!
+//! `make bench` measures with the same file.
 
-use std::process::ExitCode;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use toolcrib_sandbox::{Command, Environment, Exit, Launcher, Rung, launcher};
+use toolcrib_sandbox::{Command, Environment, Exit, Launcher, Rung};
 
-fn main() -> ExitCode {
-    if let Some(code) = launcher::run_if_asked() {
-        return code;
-    }
-    let rounds = std::env::args().nth(1).map_or(Ok(500), |text| text.parse());
-    let runtime = tokio::runtime::Runtime::new();
-    match (rounds, runtime) {
-        (Ok(rounds), Ok(runtime)) => runtime.block_on(measure(rounds)),
-        _ => ExitCode::FAILURE,
+/// What one way of starting a process took.
+pub struct Cost {
+    name: &'static str,
+    rung: Option<Rung>,
+    /// Sorted.
+    times: Vec<Duration>,
+}
+
+impl Cost {
+    pub fn at(&self, percent: usize) -> Duration {
+        let index = self.times.len() * percent / 100;
+        self.times.get(index).copied().unwrap_or_default()
     }
 }
 
-#[expect(clippy::print_stdout, reason = "its figures are what it is for")]
-async fn measure(rounds: usize) -> ExitCode {
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = |percent| self.at(percent).as_secs_f64() * 1e3;
+        let (name, rung) = (self.name, self.rung);
+        write!(
+            f,
+            "{name:<18} p50 {:.2} ms  p90 {:.2} ms  {rung:?}",
+            millis(50),
+            millis(90)
+        )
+    }
+}
+
+/// The plain way first; nothing where a process could not be started.
+pub async fn costs(launcher: &Launcher, rounds: usize) -> Option<[Cost; 3]> {
     let environment = Environment::default();
     let ways = [
         ("std, no launcher", None),
-        ("namespaces", Some(Launcher::current())),
-        ("group", Some(Launcher::current().at_most(Rung::Group))),
+        ("namespaces", Some(launcher.clone())),
+        ("group", Some(launcher.clone().at_most(Rung::Group))),
     ];
     let mut times = ways.each_ref().map(|_| Vec::with_capacity(rounds));
     for _ in 0..rounds {
@@ -36,26 +52,18 @@ async fn measure(rounds: usize) -> ExitCode {
                 None => plainly().await,
             };
             if !ended {
-                return ExitCode::FAILURE;
+                return None;
             }
             times.push(begin.elapsed());
         }
     }
-    for ((name, launcher), times) in ways.iter().zip(&mut times) {
+    let mut times = times.into_iter();
+    Some(ways.map(|(name, launcher)| {
+        let mut times = times.next().unwrap_or_default();
         times.sort_unstable();
-        let at = |percent: usize| millis(times[times.len() * percent / 100]);
         let rung = launcher.as_ref().and_then(Launcher::rung);
-        println!(
-            "{name:<18} p50 {:.2} ms  p90 {:.2} ms  {rung:?}",
-            at(50),
-            at(90)
-        );
-    }
-    ExitCode::SUCCESS
-}
-
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+        Cost { name, rung, times }
+    }))
 }
 
 async fn through(launcher: &Launcher, environment: &Environment) -> bool {

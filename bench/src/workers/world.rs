@@ -1,0 +1,94 @@
+//! A project with the Python echo as two tools: one that is kept warm, and one with a process per call.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::calls::{Limit, PATIENCE, Running, command};
+
+const PROGRAM: &str = include_str!("../../peers/echo.py");
+/// The tool whose workers stay, and the one whose workers do not.
+pub const WARM: &str = "echo";
+pub const ONCE: &str = "echo-once";
+pub const POOL: usize = 2;
+
+pub struct World {
+    dir: tempfile::TempDir,
+    pub binary: PathBuf,
+}
+
+impl World {
+    pub fn new() -> Option<World> {
+        let world = World {
+            dir: tempfile::tempdir().ok()?,
+            binary: std::env::current_exe().ok()?.with_file_name("toolcrib"),
+        };
+        for (name, keep) in [(WARM, true), (ONCE, false)] {
+            let folder = world.tool(name);
+            std::fs::create_dir_all(&folder).ok()?;
+            std::fs::write(folder.join("tool.py"), PROGRAM).ok()?;
+            std::fs::write(folder.join("tool.json"), manifest(name, keep)).ok()?;
+        }
+        let mut trust = world.toolcrib(&["trust"]);
+        let mut trust = trust.stdout(Stdio::null()).spawn().ok()?;
+        let _limit = Limit::of(&trust, PATIENCE);
+        trust.wait().ok()?.success().then_some(world)
+    }
+
+    fn project(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    fn tool(&self, name: &str) -> PathBuf {
+        self.project().join(".toolcrib/tools").join(name)
+    }
+
+    fn bare(&self, program: &Path, dir: &Path) -> Command {
+        let mut command = command(program);
+        command
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .current_dir(dir)
+            .stderr(Stdio::null());
+        command
+    }
+
+    fn toolcrib(&self, args: &[&str]) -> Command {
+        let mut command = self.bare(&self.binary, &self.project());
+        command.args(args);
+        command
+    }
+
+    /// The product's server over HTTP.
+    pub fn serve(&self) -> Option<Running> {
+        Running::of(self.toolcrib(&["serve", "--json", "--port", "0"]))
+    }
+
+    /// The product for one agent, on stdin and stdout, with workers of its own.
+    pub fn mcp(&self) -> Command {
+        self.toolcrib(&["mcp", "--standalone"])
+    }
+
+    /// The very program that the crib runs, without the crib.
+    pub fn program(&self) -> Command {
+        let mut command = self.bare(Path::new("python3"), &self.tool(WARM));
+        command.arg("tool.py");
+        command
+    }
+}
+
+fn manifest(name: &str, keep: bool) -> String {
+    json!({
+        "name": name,
+        "description": "Gives back the text",
+        "version": "1.0.0",
+        "command": "python3",
+        "args": ["tool.py"],
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+        "poolSize": POOL,
+        "keepAlive": keep,
+    })
+    .to_string()
+}
