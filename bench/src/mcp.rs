@@ -148,9 +148,14 @@ fn typescript() -> Option<Running> {
     Running::of(command)
 }
 
+/// The Python that the peers run on.
+pub fn interpreter() -> PathBuf {
+    tools().join("python/bin/python")
+}
+
 /// A Python server of `peers`.
 pub fn python(server: &str) -> Option<Running> {
-    let mut command = command(&tools().join("python/bin/python"));
+    let mut command = command(&interpreter());
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
     command
         .arg(peers.join(server))

@@ -100,6 +100,11 @@ fn together(parts: impl Iterator<Item = Option<Vec<Duration>>>) -> Option<Vec<Du
         .map(|parts| parts.concat())
 }
 
+/// The bare program.
+pub fn pipe(world: &World) -> Option<Pipe> {
+    Pipe::start(world.program(), EXECUTE)
+}
+
 /// All servers that could be started, the floors first.
 pub struct Servers {
     pub all: Vec<(&'static str, Way)>,
@@ -114,7 +119,7 @@ impl Servers {
             headers: String::new(),
             body: body.clone(),
         };
-        let pipes = (0..POOL).map(|_| Pipe::start(world.program(), EXECUTE));
+        let pipes = (0..POOL).map(|_| pipe(world));
         let stdio = Pipe::start(world.mcp(), &body.replacen(r#""id":1"#, r#""id":ID"#, 1))?;
         let mut all = vec![
             (FLOOR_ECHO, Way::Http(own("__echo")?, bare)),

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::calls::{Limit, PATIENCE, Running, command};
+use crate::mcp::interpreter;
 
 const PROGRAM: &str = include_str!("../../peers/echo.py");
 /// The tool whose workers stay, and the one whose workers do not.
@@ -16,6 +17,7 @@ pub const POOL: usize = 2;
 pub struct World {
     dir: tempfile::TempDir,
     pub binary: PathBuf,
+    python: PathBuf,
 }
 
 impl World {
@@ -23,12 +25,13 @@ impl World {
         let world = World {
             dir: tempfile::tempdir().ok()?,
             binary: std::env::current_exe().ok()?.with_file_name("toolcrib"),
+            python: python(),
         };
         for (name, keep) in [(WARM, true), (ONCE, false)] {
             let folder = world.tool(name);
             std::fs::create_dir_all(&folder).ok()?;
             std::fs::write(folder.join("tool.py"), PROGRAM).ok()?;
-            std::fs::write(folder.join("tool.json"), manifest(name, keep)).ok()?;
+            std::fs::write(folder.join("tool.json"), world.manifest(name, keep)).ok()?;
         }
         let mut trust = world.toolcrib(&["trust"]);
         let mut trust = trust.stdout(Stdio::null()).spawn().ok()?;
@@ -49,7 +52,6 @@ impl World {
         command
             .env_clear()
             .env("HOME", self.dir.path())
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .current_dir(dir)
             .stderr(Stdio::null());
         command
@@ -73,22 +75,31 @@ impl World {
 
     /// The very program that the crib runs, without the crib.
     pub fn program(&self) -> Command {
-        let mut command = self.bare(Path::new("python3"), &self.tool(WARM));
+        let mut command = self.bare(&self.python, &self.tool(WARM));
         command.arg("tool.py");
         command
     }
+
+    fn manifest(&self, name: &str, keep: bool) -> String {
+        json!({
+            "name": name,
+            "description": "Gives back the text",
+            "version": "1.0.0",
+            "command": self.python,
+            "args": ["tool.py"],
+            "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+            "poolSize": POOL,
+            "keepAlive": keep,
+        })
+        .to_string()
+    }
 }
 
-fn manifest(name: &str, keep: bool) -> String {
-    json!({
-        "name": name,
-        "description": "Gives back the text",
-        "version": "1.0.0",
-        "command": "python3",
-        "args": ["tool.py"],
-        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
-        "poolSize": POOL,
-        "keepAlive": keep,
-    })
-    .to_string()
+/// The same as the peers', by its path: what stands for `python3` on PATH may be a script that looks for it.
+fn python() -> PathBuf {
+    let peers = interpreter();
+    match peers.exists() {
+        true => peers,
+        false => PathBuf::from("/usr/bin/python3"),
+    }
 }
