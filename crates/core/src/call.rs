@@ -47,6 +47,8 @@ pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 #[derive(Clone)]
 pub struct Context {
     pub call_id: Arc<str>,
+    /// The id of the call's record, where `call_id` came from the client: a name that others choose is no identity.
+    pub record_id: Option<Arc<str>>,
     pub session_id: Option<Arc<str>>,
     pub message_id: Option<Arc<str>>,
     /// The project, where there is one.
@@ -56,18 +58,22 @@ pub struct Context {
     /// Fires when the call was given up: by its caller, by its deadline, or by shutdown.
     pub cancel: CancellationToken,
     progress: Option<ProgressSink>,
+    /// The arguments came through the chain's links that may refuse or redact them.
+    pub(crate) admitted: bool,
 }
 
 impl Context {
     pub fn new(call_id: impl Into<Arc<str>>) -> Context {
         Context {
             call_id: call_id.into(),
+            record_id: None,
             session_id: None,
             message_id: None,
             directory: None,
             deadline: None,
             cancel: CancellationToken::new(),
             progress: None,
+            admitted: false,
         }
     }
 

@@ -1,14 +1,15 @@
 //! The façade: all that any surface needs is here — tools, call, changes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
-use crate::middleware::{self, Middleware, Needs, Next};
+use crate::middleware::{self, Middleware, Needs, Next, Record};
 use crate::registry::Clock;
+use crate::store::CallBook;
 use crate::{
     Call, CallError, CallResult, Caller, Catalog, Change, Context, ErrorCode, Event, Outputs,
     Registry, Teller, Update,
@@ -26,16 +27,44 @@ pub struct Request {
 pub struct Crib {
     registry: Registry,
     chain: Arc<[Arc<dyn Middleware>]>,
+    record: Record,
     events: Teller,
     outputs: Arc<dyn Outputs>,
     default_timeout_ms: Arc<AtomicU64>,
 }
 
+/// What happens to a call that can't be written down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Audit {
+    /// It runs, and the loss is counted.
+    #[default]
+    BestEffort,
+    /// It is refused.
+    Required,
+}
+
 impl Crib {
+    /// A crib that writes no call down.
     pub fn new(outputs: Arc<dyn Outputs>, clock: Clock, default_timeout: Duration) -> Crib {
+        Crib::with_book(outputs, clock, default_timeout, None)
+    }
+
+    /// A crib whose calls are written into this book.
+    pub fn with_book(
+        outputs: Arc<dyn Outputs>,
+        clock: Clock,
+        default_timeout: Duration,
+        book: Option<Arc<dyn CallBook>>,
+    ) -> Crib {
         let events = Teller::default();
         let default_timeout_ms = Arc::new(AtomicU64::new(0));
+        let record = Record {
+            book,
+            clock,
+            required: Arc::new(AtomicBool::new(false)),
+        };
         let needs = Needs {
+            record: record.clone(),
             events: events.clone(),
             outputs: outputs.clone(),
             default_timeout_ms: default_timeout_ms.clone(),
@@ -44,6 +73,7 @@ impl Crib {
         let crib = Crib {
             registry: Registry::new(clock),
             chain,
+            record,
             events,
             outputs,
             default_timeout_ms,
@@ -58,6 +88,12 @@ impl Crib {
         self.default_timeout_ms.store(limit, Ordering::Relaxed);
     }
 
+    /// Whether a call that can't be written down is refused, from the next call on.
+    pub fn set_audit(&self, audit: Audit) {
+        let required = audit == Audit::Required;
+        self.record.required.store(required, Ordering::Relaxed);
+    }
+
     /// The tools as they stand now.
     pub fn tools(&self) -> Arc<Catalog> {
         self.registry.snapshot()
@@ -66,15 +102,16 @@ impl Crib {
     /// Runs one call through the chain. Dropping the future cancels the call.
     pub async fn call(&self, request: Request) -> CallResult {
         let catalog = self.tools();
-        let Some(tool) = catalog.get(&request.tool) else {
-            return Err(unknown_tool(&request.tool, &catalog));
-        };
         let Request {
+            tool: name,
             arguments,
             caller,
             context,
-            ..
         } = request;
+        let Some(tool) = catalog.get(&name) else {
+            let error = unknown_tool(&name, &catalog);
+            return Err(self.record.unknown(&name, &caller, &context, error).await);
+        };
         let given_up = context.cancel.clone().drop_guard();
         let mut call = Call {
             tool: tool.clone(),

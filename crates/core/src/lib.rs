@@ -40,7 +40,7 @@ pub mod tool;
 
 pub use call::{Call, Caller, Context, Progress};
 pub use catalog::Catalog;
-pub use crib::{Crib, Request};
+pub use crib::{Audit, Crib, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Teller};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};

@@ -61,6 +61,11 @@ impl ToolName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The same text, for those who keep it.
+    pub fn shared(&self) -> Arc<str> {
+        self.0.clone()
+    }
 }
 
 impl std::fmt::Display for ToolName {

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
@@ -40,6 +40,8 @@ struct Inner {
     folder: PathBuf,
     limits: OutputLimits,
     tidied: Mutex<Option<Instant>>,
+    /// Why the last output could not be kept, until one can.
+    trouble: Mutex<Option<String>>,
 }
 
 impl OutputFiles {
@@ -48,7 +50,19 @@ impl OutputFiles {
             folder: data.join("outputs"),
             limits,
             tidied: Mutex::default(),
+            trouble: Mutex::default(),
         }))
+    }
+
+    /// Why outputs can't be kept, where the last one could not. Looks whether it is better now; blocks on the disk.
+    pub fn trouble(&self) -> Option<String> {
+        self.0.trouble().as_ref()?;
+        let tried = self.0.create("probe").and_then(|mut draft| {
+            let some = [b' '; 64 * 1_024];
+            draft.write(&some, some.len() as u64)
+        });
+        self.0.note(&tried);
+        self.0.trouble().clone()
     }
 
     /// Removes what is too old, then the oldest until the rest is under the quota.
@@ -58,6 +72,15 @@ impl OutputFiles {
 }
 
 impl Inner {
+    fn trouble(&self) -> MutexGuard<'_, Option<String>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers how the disk took it.
+    fn note<T>(&self, done: &io::Result<T>) {
+        *self.trouble() = done.as_ref().err().map(ToString::to_string);
+    }
+
     fn owner_folder(&self, owner: &str) -> PathBuf {
         self.folder.join(file::short_hash(owner.as_bytes()))
     }
@@ -207,20 +230,26 @@ impl Outputs for OutputFiles {
     fn keep<'a>(&'a self, owner: &'a str, text: &'a [u8]) -> BoxFuture<'a, io::Result<Whole>> {
         let (inner, owner, text) = (self.0.clone(), owner.to_owned(), text.to_vec());
         Box::pin(blocking(move || {
-            let mut draft = inner.create(&owner)?;
-            draft.write(&text, inner.limits.max_bytes)?;
-            Ok(draft.finish())
+            let kept = inner.create(&owner).and_then(|mut draft| {
+                draft.write(&text, inner.limits.max_bytes)?;
+                Ok(draft.finish())
+            });
+            inner.note(&kept);
+            kept
         }))
     }
 
     fn spool<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, io::Result<Box<dyn Spool>>> {
         let (inner, owner) = (self.0.clone(), owner.to_owned());
         Box::pin(async move {
-            let max = inner.limits.max_bytes;
-            let draft = blocking(move || inner.create(&owner)).await?;
+            let made = inner.clone();
+            let draft = blocking(move || inner.create(&owner)).await;
+            if draft.is_err() {
+                made.note(&draft);
+            }
             Ok(Box::new(SpoolFile {
-                draft: Some(draft),
-                max,
+                draft: Some(draft?),
+                inner: made,
             }) as Box<dyn Spool>)
         })
     }
@@ -240,7 +269,7 @@ impl Outputs for OutputFiles {
 struct SpoolFile {
     /// Away while a write is under way.
     draft: Option<Draft>,
-    max: u64,
+    inner: Arc<Inner>,
 }
 
 impl Spool for SpoolFile {
@@ -250,9 +279,10 @@ impl Spool for SpoolFile {
                 .draft
                 .take()
                 .ok_or_else(|| io::Error::other("an earlier write failed"))?;
-            let (bytes, max) = (bytes.to_vec(), self.max);
-            let draft = blocking(move || draft.write(&bytes, max).map(|()| draft)).await?;
-            self.draft = Some(draft);
+            let (bytes, max) = (bytes.to_vec(), self.inner.limits.max_bytes);
+            let written = blocking(move || draft.write(&bytes, max).map(|()| draft)).await;
+            self.inner.note(&written);
+            self.draft = Some(written?);
             Ok(())
         })
     }

@@ -1,6 +1,7 @@
 //! The store as commands and the crib use it: opened once, and in trouble without taking anything else down.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use toolcrib_core::ErrorCode;
@@ -16,6 +17,8 @@ pub struct Memory {
     /// The list of trusted projects that earlier versions kept, taken over once.
     book: TrustBook,
     store: Mutex<Result<Store, StoreError>>,
+    /// How often the store was opened: whoever holds something of an earlier opening takes it anew.
+    opened: AtomicU64,
 }
 
 /// What the store says about the project.
@@ -48,6 +51,7 @@ impl Memory {
             url,
             book,
             store: Mutex::new(store),
+            opened: AtomicU64::new(1),
         })
     }
 
@@ -59,15 +63,35 @@ impl Memory {
             .clone()
     }
 
-    /// What is wrong with the store now, if anything. One that could not be opened is tried again.
+    /// The number of this opening of the store.
+    pub fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Acquire)
+    }
+
+    /// What is wrong with the store now, if anything. One that could not be opened is tried again, and so is one whose
+    /// file is damaged or no longer in its place: a good one may lie there by now.
     pub async fn trouble(&self) -> Option<String> {
-        if let Ok(store) = self.store() {
-            let asked = store.revisions().await;
-            return asked.err().map(|error| error.to_string());
+        let asked = match self.store() {
+            Ok(store) => store.probe().await,
+            Err(error) => Err(error),
+        };
+        let error = asked.err()?;
+        let anew = self.store().is_err()
+            || matches!(
+                error,
+                StoreError::Damaged { .. } | StoreError::Unreachable { .. }
+            );
+        if !anew {
+            return Some(error.to_string());
         }
         let store = open(&self.url, &self.book).await;
         let trouble = store.as_ref().err().map(ToString::to_string);
-        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
+        let mut held = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        // A store that is open and silent may yet answer; it is given up only for one that does.
+        if store.is_ok() || held.is_err() {
+            *held = store;
+            self.opened.fetch_add(1, Ordering::Release);
+        }
         trouble
     }
 

@@ -10,12 +10,14 @@ use std::sync::atomic::AtomicU64;
 use crate::{BoxFuture, Call, CallResult, Outputs, Teller};
 
 mod authorize;
+mod record;
 mod retry;
 mod timeout;
 mod trace;
 mod trim;
 mod validate;
 
+pub(crate) use record::Record;
 pub use trim::{MAX_BYTES, MAX_LINES};
 
 /// One link of the chain.
@@ -50,20 +52,21 @@ impl<'a> Next<'a> {
 
 /// What the links need from outside.
 #[derive(Clone)]
-pub struct Needs {
+pub(crate) struct Needs {
     pub events: Teller,
+    pub record: Record,
     pub outputs: Arc<dyn Outputs>,
     pub default_timeout_ms: Arc<AtomicU64>,
 }
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is then already redacted, and a person approves validated arguments.
-pub fn standard(needs: Needs) -> Arc<[Arc<dyn Middleware>]> {
+pub(crate) fn standard(needs: Needs) -> Arc<[Arc<dyn Middleware>]> {
     Arc::from([
         Arc::new(trace::Trace {
             events: needs.events,
         }) as Arc<dyn Middleware>,
-        // record
+        Arc::new(needs.record),
         Arc::new(authorize::Authorize),
         Arc::new(validate::Validate),
         Arc::new(trim::Trim {

@@ -10,7 +10,10 @@ pub(super) struct Validate;
 impl Middleware for Validate {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
         match check(call) {
-            Ok(()) => next.run(call),
+            Ok(()) => {
+                call.context.admitted = true;
+                next.run(call)
+            }
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }

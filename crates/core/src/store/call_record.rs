@@ -38,6 +38,10 @@ impl Level {
     }
 }
 
+/// What the transport of a call says that began, and whose end was not written down: it runs still, or the crib died.
+/// Only such a record is ever written over, by that of its end.
+pub const UNFINISHED: &str = "unfinished";
+
 /// One call, after it ended. Holds no argument and no output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecord {
@@ -82,5 +86,6 @@ pub trait CallBook: Send + Sync {
     fn record_durably(&self, record: CallRecord) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// The same arguments give the same hash here, whatever the order of their keys, and say nothing elsewhere.
-    fn argument_hash(&self, arguments: &Map<String, Value>) -> String;
+    /// Nothing where the key is out of reach.
+    fn argument_hash(&self, arguments: &Map<String, Value>) -> Option<String>;
 }

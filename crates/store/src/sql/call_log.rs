@@ -125,7 +125,7 @@ impl CallBook for CallLog {
         Box::pin(self.ask(|answer| Ask::Write(Box::new(record), answer)))
     }
 
-    fn argument_hash(&self, arguments: &Map<String, Value>) -> String {
-        self.key.hash(arguments)
+    fn argument_hash(&self, arguments: &Map<String, Value>) -> Option<String> {
+        Some(self.key.hash(arguments))
     }
 }

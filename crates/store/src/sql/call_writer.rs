@@ -1,6 +1,7 @@
 //! The task behind the call log: gathers records and writes them, many in one transaction.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use sqlx::AssertSqlSafe;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use toolcrib_core::store::{CallRecord, StoreError};
+use toolcrib_core::store::{CallRecord, StoreError, UNFINISHED};
 
 use super::call_log::{Ask, BATCH, Tally};
 use super::db::Db;
@@ -24,7 +25,7 @@ const LONGEST: usize = 512;
 const COLUMNS: usize = 16;
 /// Rows per statement: as many as make the way to the database cheap.
 const ROWS: usize = 50;
-/// The same statement for one row and for many.
+/// The same statement for one row and for many. What is written stays, but for the beginning of a call whose end comes.
 static INSERT: LazyLock<[Arc<str>; 2]> = LazyLock::new(|| [insert(1), insert(ROWS)]);
 
 fn insert(rows: usize) -> Arc<str> {
@@ -37,7 +38,10 @@ fn insert(rows: usize) -> Arc<str> {
     let rows: Vec<String> = (0..rows).map(row).collect();
     let text = format!(
         "INSERT INTO calls (id, at_ms, client, agent, session, token, tool, tool_version, tool_hash, argument_hash, \
-         transport, protocol, outcome, error, duration_us, output_bytes) VALUES {} ON CONFLICT (id) DO NOTHING",
+         transport, protocol, outcome, error, duration_us, output_bytes) VALUES {} ON CONFLICT (id) DO UPDATE SET \
+         argument_hash = excluded.argument_hash, transport = excluded.transport, protocol = excluded.protocol, \
+         outcome = excluded.outcome, error = excluded.error, duration_us = excluded.duration_us, \
+         output_bytes = excluded.output_bytes WHERE calls.transport = '{UNFINISHED}'",
         rows.join(", ")
     );
     text.into()
@@ -192,7 +196,10 @@ impl Writer {
     }
 
     async fn insert(&self, records: impl Iterator<Item = &CallRecord>) -> Result<(), StoreError> {
-        let rows: Vec<Row<'_>> = records.map(Row::of).collect();
+        // Of two with one id a statement takes only one.
+        let mut seen = HashSet::new();
+        let once = records.filter(|record| seen.insert(&*record.id));
+        let rows: Vec<Row<'_>> = once.map(Row::of).collect();
         let mut tx = self.db.begin().await?;
         let (many, few) = rows.as_chunks::<ROWS>();
         for chunk in many {

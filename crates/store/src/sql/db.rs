@@ -258,6 +258,14 @@ impl Db {
         }
     }
 
+    /// See [`Db::is_still`]; a server's database is always in its place.
+    pub(super) fn is_in_place(&self) -> Result<(), StoreError> {
+        match self.pools() {
+            Pools::Sqlite { options, file, .. } => self.is_still(options.get_filename(), *file),
+            Pools::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Whoever removes or replaces the file of an open store would let us write to nowhere and say that it is kept.
     fn is_still(&self, path: &Path, file: FileId) -> Result<(), StoreError> {
         let now = std::fs::metadata(path);
@@ -266,7 +274,7 @@ impl Db {
         }
         Err(self
             .place()
-            .unreachable("its file was removed or replaced while it was open; start again"))
+            .unreachable("its file was removed or replaced while it was open"))
     }
 
     /// One statement that writes; gives how many rows it touched.

@@ -143,6 +143,12 @@ impl Store {
         changes::revisions(&self.0.db).await
     }
 
+    /// Asks whether the open store is still the one at its place, and answers.
+    pub async fn probe(&self) -> Result<(), StoreError> {
+        self.0.db.is_in_place()?;
+        self.revisions().await.map(|_| ())
+    }
+
     /// Reads the whole store for damage, as `doctor` does. Takes as long as the store is large.
     pub async fn check(&self) -> Result<(), StoreError> {
         let db = &self.0.db;

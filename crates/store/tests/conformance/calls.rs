@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use toolcrib_core::ErrorCode;
-use toolcrib_core::store::{CallBook, CallRecord, Kept, Level};
+use toolcrib_core::store::{CallBook, CallRecord, Kept, Level, UNFINISHED};
 use toolcrib_store::{CallCursor, CallFilter, Ending, Retention};
 
 use crate::support::{SOON, Site};
@@ -62,6 +62,36 @@ pub async fn calls_are_written_and_read_by_page(site: Site) {
     assert_eq!(store.calls().get("none").await.unwrap(), None);
     for text in ["", "1", "x.y", "1.", "1.a'b"] {
         assert!(text.parse::<CallCursor>().is_err(), "{text}");
+    }
+}
+
+pub async fn the_end_of_a_call_completes_its_beginning(site: Site) {
+    let store = site.open().await;
+    let log = store.call_log();
+    let ended = call(1, "echo");
+    let begun = CallRecord {
+        argument_hash: None,
+        transport: Level::Failed(UNFINISHED.into()),
+        protocol: Level::Unreached,
+        outcome: Level::Unreached,
+        duration_us: 0,
+        output_bytes: 0,
+        ..ended.clone()
+    };
+    let written = async || store.calls().get(&ended.id).await.unwrap().unwrap();
+    log.record_durably(begun.clone()).await.unwrap();
+    assert_eq!(written().await, begun);
+    // Handed in twice, as happens when somebody stops to wait.
+    log.record(ended.clone());
+    log.record_durably(ended.clone()).await.unwrap();
+    assert_eq!(written().await, ended);
+    let forged = CallRecord {
+        outcome: Level::Failed("is_error".into()),
+        ..ended.clone()
+    };
+    for other in [begun, forged] {
+        log.record_durably(other).await.unwrap();
+        assert_eq!(written().await, ended, "what ended stays as it is");
     }
 }
 

@@ -47,6 +47,7 @@ on_both! {
         calls_are_written_and_read_by_page
         calls_are_filtered
         calls_are_durable_when_asked
+        the_end_of_a_call_completes_its_beginning
         odd_names_do_not_hold_up_the_log
         who_waits_does_not_starve_who_does_not
         old_calls_go;

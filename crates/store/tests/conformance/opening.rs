@@ -136,7 +136,8 @@ pub async fn hashes_are_of_this_store(site: Site) {
     let turned = Map::from_iter([("b".to_owned(), json!(2)), ("a".to_owned(), json!(1))]);
     let hash = store.argument_hash(&arguments);
     assert_eq!(hash.len(), 64);
-    assert_eq!(hash, store.call_log().argument_hash(&turned));
+    let same = store.call_log().argument_hash(&turned);
+    assert_eq!(Some(&hash), same.as_ref());
     assert_eq!(hash, site.open().await.argument_hash(&arguments));
     let elsewhere = Site::sqlite();
     assert_ne!(hash, elsewhere.open().await.argument_hash(&arguments));

@@ -61,7 +61,9 @@ pub fn context<'a>(
     let codex = meta("x-codex-turn-metadata");
     let of_codex = |key: &str| codex?.get(key)?.as_str().map(str::to_owned);
     let call_id = text("claudecode/toolUseId");
-    let mut context = Context::new(call_id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string()));
+    let own_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+    let mut context = Context::new(call_id.map_or_else(|| own_id.clone(), Arc::from));
+    context.record_id = Some(own_id);
     let session = of_codex("session_id").or_else(|| text("toolcrib/run"));
     context.session_id = session.map(Arc::from);
     context.message_id = of_codex("turn_id").map(Arc::from);
