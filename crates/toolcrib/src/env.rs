@@ -22,9 +22,11 @@ pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
 pub const HOST: &str = "TOOLCRIB_HOST";
 pub const PORT: &str = "TOOLCRIB_PORT";
 pub const LOG: &str = "TOOLCRIB_LOG";
+pub const LOG_FORMAT: &str = "TOOLCRIB_LOG_FORMAT";
+pub const AUDIT: &str = "TOOLCRIB_AUDIT";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 15] = [
+pub const VARIABLES: [Variable; 17] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -50,6 +52,10 @@ pub const VARIABLES: [Variable; 15] = [
         meaning: "where registrations, trust, tokens and calls are kept (setting `store`)",
     },
     Variable {
+        name: AUDIT,
+        meaning: "whether a call that can't be recorded runs: `best-effort` or `required` (setting `audit`)",
+    },
+    Variable {
         name: MAX_POOL_SIZE,
         meaning: "the most workers one tool may have (setting `max_pool_size`)",
     },
@@ -72,6 +78,10 @@ pub const VARIABLES: [Variable; 15] = [
     Variable {
         name: LOG,
         meaning: "what is logged to stderr: error, warn, info, debug, or a filter by module",
+    },
+    Variable {
+        name: LOG_FORMAT,
+        meaning: "how it is logged: `json` (a line each; the way of `serve` and `mcp` where stderr is no terminal) or `text`",
     },
     Variable {
         name: "XDG_CONFIG_HOME",

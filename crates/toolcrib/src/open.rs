@@ -11,6 +11,7 @@ use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles};
 
+use crate::audit::{Book, LAST_WORDS};
 use crate::config::{Flags, Project, Settings, project, project_config, trust_entries};
 use crate::env::{self, Env};
 use crate::failure::Failure;
@@ -30,11 +31,14 @@ pub struct Opened {
     pub trust: Trust,
     pub settings: Settings,
     pub memory: Arc<Memory>,
+    /// Where calls are written down.
+    pub book: Arc<Book>,
     pub env: Env,
     flags: Flags,
     /// What the tools' workers said.
     pub logs: Arc<LogFiles>,
     last_good: Arc<LastGoodFiles>,
+    outputs: Arc<OutputFiles>,
     /// What settings were read from, as it stood just before.
     stamp: Stamp,
 }
@@ -113,11 +117,14 @@ impl Opened {
         let entries = memory.entries_of(project.as_ref()).await;
         trust_entries(&mut settings.folders, &entries);
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
-        let crib = Arc::new(Crib::new(
+        let book = Arc::new(Book::new(memory.clone()));
+        let crib = Arc::new(Crib::with_book(
             outputs.clone(),
             crate::now_ms,
             settings.default_timeout,
+            Some(book.clone()),
         ));
+        crib.set_audit(settings.audit);
         let root = project.as_ref().map(|project| project.root.as_path());
         let launcher = launcher(&env)?;
         let environment = Environment::from_vars(env.vars());
@@ -136,7 +143,7 @@ impl Opened {
         let place = Arc::new(Place {
             workers,
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache_folder(&env)?)),
-            ..Place::new(root.map(Arc::from), launcher, environment, outputs)
+            ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });
         let last_good = Arc::new(last_good_files(&env)?);
         Ok(Opened {
@@ -146,6 +153,8 @@ impl Opened {
             trust,
             settings,
             memory,
+            book,
+            outputs,
             env,
             flags,
             logs,
@@ -165,6 +174,26 @@ impl Opened {
             follow,
         )
         .await
+    }
+
+    /// Ends the workers that were started here, and writes down what was called.
+    pub async fn close(&self) {
+        self.place.workers.shutdown(Duration::ZERO).await;
+        if let Err(error) = self.book.flush(LAST_WORDS).await {
+            tracing::warn!(%error, "the last calls could not be recorded");
+        }
+    }
+
+    /// What does not work now, in words; the crib serves on without it.
+    pub async fn trouble(&self) -> Vec<String> {
+        let store = self.memory.trouble().await;
+        let outputs = self.outputs.clone();
+        let outputs = tokio::task::spawn_blocking(move || outputs.trouble()).await;
+        let outputs = outputs.ok().flatten();
+        // What the store is in trouble with keeps calls from being recorded too; once is enough.
+        let book = self.book.trouble().filter(|_| store.is_none());
+        let kept = outputs.map(|why| format!("large outputs can't be kept: {why}"));
+        store.into_iter().chain(book).chain(kept).collect()
     }
 
     /// The socket at which a crib that serves this project is found.
@@ -230,19 +259,24 @@ impl Opened {
         let mut seen = self.stamp.clone();
         let mut last = self.trust.clone();
         let mut folders = self.settings.folders.clone();
+        let mut opened = self.memory.opened();
         let mut changes = self.memory.store().ok().map(|store| store.watch());
-        let mut trouble = self.memory.store().err().map(|error| error.to_string());
+        let mut trouble: Vec<String> = Vec::from_iter(self.memory.store().err())
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let mut ticks: u32 = 0;
         loop {
             tokio::time::sleep(FOLLOW_EVERY).await;
             ticks = ticks.wrapping_add(1);
             let mut news = false;
             if ticks.is_multiple_of(CHECK_EVERY) {
-                let now = self.memory.trouble().await;
+                let now = self.trouble().await;
                 news = now != trouble;
                 trouble = now;
             }
-            if changes.is_none() {
+            if changes.is_none() || opened != self.memory.opened() {
+                opened = self.memory.opened();
                 changes = self.memory.store().ok().map(|store| store.watch());
             }
             if let Some(changes) = &mut changes
@@ -264,9 +298,9 @@ impl Opened {
                     .await;
             }
             last = trust.clone();
-            let mut reasons: Vec<String> = trouble.iter().cloned().collect();
+            let mut reasons = trouble.clone();
             if let Trust::Unknown(reason) = &trust
-                && trouble.is_none()
+                && !trouble.contains(reason)
             {
                 reasons.push(reason.clone());
             }
@@ -278,6 +312,7 @@ impl Opened {
             ) {
                 Ok(settings) => {
                     self.crib.set_default_timeout(settings.default_timeout);
+                    self.crib.set_audit(settings.audit);
                     folders = settings.folders;
                 }
                 Err(error) => {

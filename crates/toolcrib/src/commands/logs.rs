@@ -1,4 +1,4 @@
-//! `toolcrib logs`: what a tool's worker said on stderr.
+//! `toolcrib logs`: what a tool's worker said on stderr, or the record of calls.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use toolcrib_core::ErrorCode;
 use toolcrib_sources::Follow;
 use toolcrib_store::LogFiles;
 
-use super::{Done, Scene};
+use super::calls::{Shown, not_both, parse_age};
+use super::{Done, Scene, Target};
 use crate::config::Flags;
 use crate::failure::Failure;
 use crate::open::Opened;
@@ -17,18 +18,71 @@ const PAST: u64 = 64 * 1_024;
 /// How often a log is looked at when it is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Show what a tool's worker said on stderr
+/// Show what a tool's worker said on stderr, or the record of calls
 #[derive(Debug, Args)]
+#[command(
+    after_help = "`--calls` reads the store of every crib of this user; `--host` and `--port` ask a crib elsewhere."
+)]
 pub struct Logs {
     /// The tool's name
-    pub name: String,
-    /// Go on showing what is said, until Ctrl-C
+    #[arg(required_unless_present = "calls")]
+    pub name: Option<String>,
+    /// Go on showing what is said or called, until Ctrl-C
     #[arg(long, short)]
     pub follow: bool,
+    /// Show the record of calls, newest first
+    #[arg(long)]
+    pub calls: bool,
+    /// Only calls of this tool
+    #[arg(long, value_name = "NAME", requires = "calls")]
+    pub tool: Option<String>,
+    /// Only calls that failed
+    #[arg(long, requires = "calls")]
+    pub failed: bool,
+    /// Only calls that began no longer ago: 90s, 15m, 1h, 7d
+    #[arg(long, value_name = "AGE", requires = "calls", value_parser = parse_age)]
+    pub since: Option<Duration>,
+    /// At most so many calls
+    #[arg(long, value_name = "N", requires = "calls", default_value_t = 50,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub target: Target,
 }
 
 impl Logs {
     pub async fn run(self, scene: &Scene) -> Done {
+        let name = match (self.name, self.calls) {
+            (Some(_), true) => return Err(not_both()),
+            (Some(name), false) => name,
+            (None, _) => {
+                let shown = Shown {
+                    tool: self.tool,
+                    failed: self.failed,
+                    since: self.since,
+                    limit: self.limit as usize,
+                    follow: self.follow,
+                };
+                return shown.run(scene, &self.target).await;
+            }
+        };
+        Worker {
+            name,
+            follow: self.follow,
+        }
+        .run(scene)
+        .await
+    }
+}
+
+/// The worker whose log is shown.
+struct Worker {
+    name: String,
+    follow: bool,
+}
+
+impl Worker {
+    async fn run(self, scene: &Scene) -> Done {
         let opened = Opened::wire(
             scene.env.clone(),
             Flags::default(),

@@ -4,7 +4,6 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -114,7 +113,7 @@ async fn serve_alone(
             Ok(())
         }
     };
-    opened.place.workers.shutdown(Duration::ZERO).await;
+    opened.close().await;
     ended
 }
 

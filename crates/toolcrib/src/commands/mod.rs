@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 
 mod call;
+mod calls;
 mod completions;
 mod connect;
 mod errors;
@@ -61,7 +62,7 @@ Use:
   show         Show one tool: where it comes from, its options, its schema
   call         Call a tool
   test         Call a tool and show validation, timing and stderr
-  logs         Show what a tool's worker said on stderr
+  logs         Show what a tool's worker said on stderr, or the record of calls
   health       Ask a tool's process how it is, starting one if need be
   errors       Show what did not load, and what to do about it
   reload       Read every tool file again

@@ -127,7 +127,7 @@ impl Reach {
     /// Ends the workers that were started here, in good order.
     pub async fn close(&self) {
         if let Reach::Here(opened, _) = self {
-            opened.place.workers.shutdown(Duration::ZERO).await;
+            opened.close().await;
         }
     }
 
@@ -171,7 +171,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 impl There {
-    fn new(target: &Target) -> Result<There, Failure> {
+    pub fn new(target: &Target) -> Result<There, Failure> {
         let host = target.host.as_deref().unwrap_or("127.0.0.1");
         let host = if host.contains(':') && !host.starts_with('[') {
             format!("[{host}]")
@@ -202,6 +202,19 @@ impl There {
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.send(self.client.get(self.url(path))).await
+    }
+
+    /// Asks with a query; its values may hold anything.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<T, Failure> {
+        let pairs = query
+            .iter()
+            .map(|(key, value)| format!("{key}={}", encoded(value)));
+        let query: Vec<String> = pairs.collect();
+        self.get(&format!("{path}?{}", query.join("&"))).await
     }
 
     async fn post<T: DeserializeOwned>(
@@ -246,6 +259,16 @@ impl There {
         .cause(error)
         .hint("check the port")
     }
+}
+
+/// A value as a query takes it.
+fn encoded(value: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let each = value.bytes().map(|byte| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    each.collect()
 }
 
 fn client(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Failure> {

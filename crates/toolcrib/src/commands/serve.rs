@@ -24,6 +24,8 @@ use crate::serve::{Readiness, Served, http};
 
 /// Descriptors that `serve` asks for, where the system lets it.
 const MANY_FILES: u64 = 16_384;
+/// How often calls that were on record long enough are let go.
+const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
 /// Serve the tools over HTTP, and follow every change
 #[derive(Debug, Args)]
@@ -68,6 +70,7 @@ impl Serve {
             Served::new(opened.crib.clone())
                 .with_project(root)
                 .with_readiness(told)
+                .with_memory(opened.memory.clone())
                 .with_config_schema(file::json_schema())
                 .with_reload(reload(sources.clone())),
         );
@@ -93,6 +96,7 @@ impl Serve {
                 }
                 std::future::pending().await
             } => {}
+            () = let_go(&opened) => {}
             () = asked_to_stop() => {}
         }
         served.shutdown.cancel();
@@ -112,10 +116,26 @@ impl Serve {
             () = asked_to_stop() => {}
         }
         tokio::select! {
-            () = opened.place.workers.shutdown(Duration::ZERO) => {}
+            () = opened.close() => {}
             () = asked_to_stop() => {}
         }
         Ok(0)
+    }
+}
+
+/// Lets go of calls that were on record long enough, for as long as the crib serves.
+async fn let_go(opened: &Opened) {
+    loop {
+        let gone = match opened.memory.store() {
+            Ok(store) => store.calls().forget(opened.settings.retention).await,
+            Err(error) => Err(error),
+        };
+        match gone {
+            Ok(0) => {}
+            Ok(calls) => tracing::info!(calls, "old calls are no longer on record"),
+            Err(error) => tracing::warn!(%error, "old calls could not be taken off the record"),
+        }
+        tokio::time::sleep(TIDY_EVERY).await;
     }
 }
 

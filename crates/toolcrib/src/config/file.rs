@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::ConfigError;
+use super::audit::{AuditForm, AuditSection, either};
 
 /// No settings are longer.
 const MAX_SIZE: u64 = 1_024 * 1_024;
@@ -31,6 +32,10 @@ pub struct ConfigFile {
     /// Where registrations, trust, tokens and calls are kept: "sqlite:PATH" or "postgres://…" (a file in the data
     /// folder). User's file only. Variable: TOOLCRIB_STORE.
     pub store: Option<String>,
+    /// How calls are recorded: "best-effort", "required", or a table. User's file only.
+    #[serde(default, deserialize_with = "either")]
+    #[schemars(with = "Option<AuditForm>")]
+    pub audit: Option<AuditSection>,
     /// The most workers one tool may have (10). A project may only lower it. Variable: TOOLCRIB_MAX_POOL_SIZE.
     #[schemars(range(min = 1, max = 64))]
     pub max_pool_size: Option<u64>,

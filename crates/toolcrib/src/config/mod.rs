@@ -2,6 +2,7 @@
 //!
 //! A new setting is a field in [`file::ConfigFile`], a field in [`Settings`], and `make docs`.
 
+pub mod audit;
 pub mod file;
 pub mod project;
 mod settings;

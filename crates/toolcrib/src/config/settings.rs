@@ -4,10 +4,11 @@ use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use toolcrib_core::{Access, Scope};
+use toolcrib_core::{Access, Audit, Scope};
 use toolcrib_sources::Folder;
-use toolcrib_store::{OutputLimits, StoreUrl, StoreUrlError};
+use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
+use super::audit::AuditMode;
 use super::file::{self, ConfigFile};
 use super::{ConfigError, Project, project_config};
 use crate::env::{self, Env};
@@ -29,6 +30,9 @@ pub struct Settings {
     pub max_pool_size: usize,
     pub health_check_interval: Duration,
     pub outputs: OutputLimits,
+    pub audit: Audit,
+    /// How long calls stay on record.
+    pub retention: Retention,
     /// The tools folders, highest priority first.
     pub folders: Vec<Folder>,
 }
@@ -39,6 +43,8 @@ const DEFAULT_POOL_SIZE: u64 = 10;
 const MAX_POOL_SIZE: u64 = 64;
 const DEFAULT_HEALTH_MS: u64 = 60_000;
 const MIN_HEALTH_MS: u64 = 100;
+const DEFAULT_AUDIT_DAYS: u32 = 90;
+const DEFAULT_AUDIT_ROWS: u64 = 1_000_000;
 /// No call waits longer than a day.
 const MAX_TIMEOUT_MS: u64 = 24 * 3_600 * 1_000;
 
@@ -63,6 +69,7 @@ impl Settings {
         let user_outputs = user.outputs.clone().unwrap_or_default();
         let own_outputs = own.outputs.clone().unwrap_or_default();
         let default_limits = OutputLimits::default();
+        let user_audit = user.audit.clone().unwrap_or_default();
 
         let timeout = number(env, env::DEFAULT_TIMEOUT)?
             .or(user.default_timeout)
@@ -102,6 +109,14 @@ impl Settings {
                     .quota_bytes
                     .unwrap_or(default_limits.quota_bytes),
                 ..default_limits
+            },
+            audit: match audit_variable(env)?.or(user_audit.mode) {
+                Some(AuditMode::Required) => Audit::Required,
+                Some(AuditMode::BestEffort) | None => Audit::BestEffort,
+            },
+            retention: Retention {
+                days: Some(user_audit.days.unwrap_or(DEFAULT_AUDIT_DAYS).max(1)),
+                rows: Some(user_audit.max_rows.unwrap_or(DEFAULT_AUDIT_ROWS).max(1)),
             },
             folders: folders(env, project, trusted, &user, &own),
         })
@@ -152,6 +167,12 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
     }
     if own.store.is_some() {
         return refuse("store", "a project may not decide where your records lie");
+    }
+    if own.audit.is_some() {
+        return refuse(
+            "audit",
+            "a project may not decide how your calls are recorded",
+        );
     }
     if own.health_check_interval.is_some() {
         return refuse(
@@ -280,6 +301,15 @@ fn number(env: &Env, name: &str) -> Result<Option<u64>, ConfigError> {
     parsed
         .map(Some)
         .ok_or_else(|| bad_variable(name, "a whole number"))
+}
+
+fn audit_variable(env: &Env) -> Result<Option<AuditMode>, ConfigError> {
+    match env.get(env::AUDIT).map(|value| value.to_str()) {
+        None => Ok(None),
+        Some(Some("required")) => Ok(Some(AuditMode::Required)),
+        Some(Some("best-effort")) => Ok(Some(AuditMode::BestEffort)),
+        Some(_) => Err(bad_variable(env::AUDIT, "`best-effort` or `required`")),
+    }
 }
 
 fn bad_variable(name: &str, wanted: &str) -> ConfigError {

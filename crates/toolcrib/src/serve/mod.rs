@@ -26,6 +26,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{BoxFuture, Caller, Catalog, Change, Crib};
 
+use crate::memory::Memory;
+
 /// Looks at every source again and says what changed.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Change> + Send + Sync>;
 
@@ -76,6 +78,8 @@ pub struct Served {
     pub shutdown: CancellationToken,
     /// The JSON Schema of the config file, for editors; empty where there is none.
     pub config_schema: String,
+    /// The store, for what is read from there; none in a crib of a test's.
+    pub memory: Option<Arc<Memory>>,
     caller: Caller,
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
@@ -107,6 +111,7 @@ impl Served {
             ready,
             shutdown: CancellationToken::new(),
             config_schema: String::new(),
+            memory: None,
             caller: Caller::new(CLIENT),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             in_flight: watch::Sender::new(0),
@@ -135,6 +140,12 @@ impl Served {
     #[must_use]
     pub fn with_shutdown(mut self, shutdown: CancellationToken) -> Served {
         self.shutdown = shutdown;
+        self
+    }
+
+    #[must_use]
+    pub fn with_memory(mut self, memory: Arc<Memory>) -> Served {
+        self.memory = Some(memory);
         self
     }
 

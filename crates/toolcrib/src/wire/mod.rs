@@ -6,15 +6,19 @@
 
 mod call;
 mod check;
+mod definition;
 mod event;
 mod problem;
+mod record;
 mod tool;
 
 pub use call::{AttachmentType, AttachmentView, CallBody, ErrorBody, ErrorView, OutcomeView};
 pub use check::CheckView;
+pub use definition::{DefinitionList, Form};
 pub use event::{
     CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, StandingView, WorkerView,
     event_json,
 };
 pub use problem::{HealthView, ProblemList, ProblemView, ReadyView, ReloadView};
+pub use record::{RecordList, RecordView};
 pub use tool::{AnnotationsView, PermissionsView, ToolList, ToolView};

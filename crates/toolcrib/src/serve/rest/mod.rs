@@ -25,6 +25,8 @@ use crate::wire::{
 };
 
 mod body;
+mod calls;
+mod definitions;
 mod docs;
 mod events;
 mod health;
@@ -43,6 +45,7 @@ pub use body::{MAX_BODY, read};
     ),
     tags(
         (name = "tools", description = "The catalog, and calls"),
+        (name = "calls", description = "The record of calls"),
         (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
         (name = "crib", description = "How the crib itself is doing"),
         (name = "docs", description = "This description"),
@@ -61,10 +64,13 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(tools::list))
         .routes(routes!(tools::errors))
         .routes(routes!(tools::reload))
+        .routes(routes!(definitions::definitions))
         .routes(routes!(tools::show))
         .routes(routes!(tools::check))
         .routes(routes!(tools::call))
         .routes(routes!(outputs::read))
+        .routes(routes!(calls::list))
+        .routes(routes!(calls::show))
         .routes(routes!(health::health))
         .routes(routes!(events::listen))
 }

@@ -1,0 +1,177 @@
+//! The record of calls over REST: filtered, by page, newest first.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use toolcrib_core::store::StoreError;
+use toolcrib_core::{CallError, ErrorCode};
+use toolcrib_store::{CallCursor, CallFilter, Calls, Ending};
+use utoipa::IntoParams;
+
+use super::{Refusal, bad_request, json, named};
+use crate::failure::Failure;
+use crate::serve::Served;
+use crate::wire::{ErrorView, RecordList, RecordView};
+
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1_000;
+
+/// Which calls to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Filter {
+    /// Only calls of this tool.
+    tool: Option<String>,
+    /// Only calls of this client, such as `claude`, `rest` or `cli`.
+    client: Option<String>,
+    /// Only calls of this agent.
+    agent: Option<String>,
+    /// Only calls that ended so: `ok`, `failed`, or an error code.
+    #[param(example = "failed")]
+    outcome: Option<String>,
+    /// Only calls that began at this moment or later: RFC 3339, or milliseconds since the epoch.
+    #[param(example = "2026-01-31T12:00:00Z")]
+    since: Option<String>,
+    /// Only calls that began before this moment.
+    until: Option<String>,
+    /// At most so many (1 to 1000; 100 when it is not given).
+    limit: Option<usize>,
+    /// Where the page before ended: its `next`.
+    cursor: Option<String>,
+}
+
+/// Lists the calls on record, newest first. A call is on record within a second of its end.
+#[utoipa::path(
+    get, path = "/calls", tag = "calls", operation_id = "listCalls", params(Filter),
+    responses(
+        (status = 200, body = RecordList),
+        (status = 400, description = "`bad_request`: a filter is unknown or has no such value", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn list(
+    State(served): State<Arc<Served>>,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(asked) = filter.map_err(|error| {
+        let said: String = error.body_text().chars().take(300).collect();
+        bad_request(format!("the query can't be read: {said}")).hint(
+            "it takes `tool`, `client`, `agent`, `outcome`, `since`, `until`, `limit` and `cursor`",
+        )
+    })?;
+    let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        let error = bad_request(format!("`limit` must be from 1 to {MAX_LIMIT}"));
+        return Err(error.hint("take `next` as `cursor` to read on").into());
+    }
+    let cursor: Option<CallCursor> = match asked.cursor.as_deref().map(str::parse) {
+        None => None,
+        Some(Ok(cursor)) => Some(cursor),
+        Some(Err(error)) => {
+            let error = bad_request(format!("`cursor`: {error}"));
+            return Err(error.hint("take the `next` of the page before").into());
+        }
+    };
+    let filter = CallFilter {
+        tool: asked.tool,
+        client: asked.client,
+        agent: asked.agent,
+        ending: asked.outcome.as_deref().map(ending).transpose()?,
+        since_ms: asked.since.as_deref().map(moment).transpose()?,
+        until_ms: asked.until.as_deref().map(moment).transpose()?,
+    };
+    let page = calls(&served)?.list(&filter, cursor.as_ref(), limit).await;
+    Ok(json(
+        StatusCode::OK,
+        &RecordList::from(&page.map_err(trouble)?),
+    ))
+}
+
+/// Shows one call on record.
+#[utoipa::path(
+    get, path = "/calls/{id}", tag = "calls", operation_id = "showCall",
+    params(("id" = String, Path, description = "`id` in the list, or `callId` in events")),
+    responses(
+        (status = 200, body = RecordView),
+        (status = 400, description = "`bad_request`: the id is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: no such call, or it is no longer on record", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn show(
+    State(served): State<Arc<Served>>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let id = named(id)?;
+    // No other character is in any id, and not every store takes every character.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let found = match id.chars().all(plain) {
+        true => calls(&served)?.get(&id).await.map_err(trouble)?,
+        false => None,
+    };
+    match found {
+        Some(record) => Ok(json(StatusCode::OK, &RecordView::from(&record))),
+        None => Err(
+            CallError::new(ErrorCode::NotFound, "there is no such call on record")
+                .hint("GET /api/calls lists them; a call is on record within a second of its end")
+                .into(),
+        ),
+    }
+}
+
+fn calls(served: &Served) -> Result<Calls, CallError> {
+    match &served.memory {
+        Some(memory) => Ok(memory.store().map_err(trouble)?.calls()),
+        None => Err(CallError::unavailable("this crib keeps no record of calls")),
+    }
+}
+
+/// What a person reads of a store that does not answer.
+fn trouble(error: StoreError) -> CallError {
+    let Failure {
+        code,
+        message,
+        hint,
+        ..
+    } = Failure::from(error);
+    match hint {
+        Some(hint) => CallError::new(code, message).hint(hint),
+        None => CallError::new(code, message),
+    }
+}
+
+fn ending(word: &str) -> Result<Ending, CallError> {
+    match word {
+        "ok" => Ok(Ending::Ok),
+        "failed" => Ok(Ending::Failed),
+        word => ErrorCode::parse(word).map(Ending::Code).ok_or_else(|| {
+            let word: String = word.chars().take(64).collect();
+            let codes = ErrorCode::ALL.map(ErrorCode::as_str).join(", ");
+            bad_request(format!("no call ends as `{word}`"))
+                .hint(format!("use ok, failed, or one of: {codes}"))
+        }),
+    }
+}
+
+fn moment(text: &str) -> Result<u64, CallError> {
+    let parsed = match text.parse() {
+        Ok(ms) => Some(ms),
+        Err(_) => text
+            .parse::<jiff::Timestamp>()
+            .ok()
+            .and_then(|at| at.as_millisecond().try_into().ok()),
+    };
+    // No store counts further, and no clock goes there.
+    parsed.filter(|ms| *ms <= i64::MAX as u64).ok_or_else(|| {
+        let text: String = text.chars().take(64).collect();
+        bad_request(format!("`{text}` is no moment"))
+            .hint("write it as 2026-01-31T12:00:00Z, or as milliseconds since the epoch")
+    })
+}
