@@ -14,6 +14,8 @@ pub struct Outcome {
     pub output: String,
     /// The whole text, spooled because it was too large to hold.
     pub whole: Option<Whole>,
+    /// `output` is only the beginning, and the rest could not be kept.
+    pub rest_is_lost: bool,
     pub metadata: Map<String, Value>,
     pub attachments: Vec<Attachment>,
     pub structured: Option<Value>,

@@ -1,8 +1,10 @@
 //! Runs a process to its end and takes in what it says: a bounded head in memory, the rest spooled to disk.
 
+use std::io;
+
 use tokio::io::{AsyncRead, AsyncReadExt};
 use toolcrib_core::outputs::Whole;
-use toolcrib_core::{CallError, ErrorCode, Outputs, Spool};
+use toolcrib_core::{CallError, ErrorCode, Outcome, Outputs, Spool};
 use toolcrib_sandbox::{Command, Exit, StartError};
 
 use crate::Place;
@@ -26,6 +28,25 @@ pub struct Captured {
 pub struct Text {
     pub head: String,
     pub whole: Option<Whole>,
+    /// There was more, and it could not be kept.
+    pub rest_is_lost: bool,
+}
+
+impl Text {
+    /// Is all of it in `head`?
+    pub fn is_whole(&self) -> bool {
+        self.whole.is_none() && !self.rest_is_lost
+    }
+}
+
+impl From<Text> for Outcome {
+    fn from(text: Text) -> Outcome {
+        Outcome {
+            whole: text.whole,
+            rest_is_lost: text.rest_is_lost,
+            ..Outcome::text(text.head)
+        }
+    }
 }
 
 /// Starts the command, reads both streams to their end, and waits. Dropping the future kills the whole tree.
@@ -40,7 +61,7 @@ pub async fn capture(command: Command, place: &Place, owner: &str) -> Result<Cap
         if let Some(stream) = stdout {
             collector.read(stream).await?;
         }
-        collector.finish().await
+        Ok(collector.finish().await)
     };
     let read_err = async {
         match stderr {
@@ -99,6 +120,8 @@ pub struct Collector<'a> {
     /// Bytes of a character whose end has not arrived.
     partial: Vec<u8>,
     spool: Option<Box<dyn Spool>>,
+    /// The disk did not take it. The call goes on with what is held.
+    lost: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -109,6 +132,7 @@ impl<'a> Collector<'a> {
             head: String::new(),
             partial: Vec::new(),
             spool: None,
+            lost: false,
         }
     }
 
@@ -117,7 +141,7 @@ impl<'a> Collector<'a> {
         loop {
             match stream.read(&mut buffer).await {
                 Ok(0) => return Ok(()),
-                Ok(read) => self.push(&buffer[..read]).await?,
+                Ok(read) => self.push(&buffer[..read]).await,
                 Err(error) => {
                     return Err(CallError::internal(format!(
                         "reading output failed: {error}"
@@ -128,26 +152,18 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes bytes as they come; what is not UTF-8 becomes `U+FFFD`, so that offsets hold for what an agent sees.
-    pub async fn push(&mut self, bytes: &[u8]) -> Result<(), CallError> {
+    pub async fn push(&mut self, bytes: &[u8]) {
         self.partial.extend_from_slice(bytes);
         let complete = complete_prefix(&self.partial);
         let rest = self.partial.split_off(complete);
         let text = String::from_utf8_lossy(&self.partial).into_owned();
         self.partial = rest;
-        self.push_text(&text).await
+        self.push_text(&text).await;
     }
 
-    async fn push_text(&mut self, text: &str) -> Result<(), CallError> {
-        if self.spool.is_none() && self.head.len() + text.len() > HEAD {
-            let mut spool = self.outputs.spool(self.owner).await.map_err(spool_error)?;
-            spool
-                .write(self.head.as_bytes())
-                .await
-                .map_err(spool_error)?;
-            self.spool = Some(spool);
-        }
-        if let Some(spool) = &mut self.spool {
-            spool.write(text.as_bytes()).await.map_err(spool_error)?;
+    async fn push_text(&mut self, text: &str) {
+        if let Err(error) = self.keep(text).await {
+            self.lose(&error);
         }
         let room = HEAD.saturating_sub(self.head.len()).min(text.len());
         let end = (0..=room)
@@ -155,29 +171,50 @@ impl<'a> Collector<'a> {
             .find(|i| text.is_char_boundary(*i))
             .unwrap_or(0);
         self.head.push_str(&text[..end]);
-        Ok(())
     }
 
-    pub async fn finish(mut self) -> Result<Text, CallError> {
+    async fn keep(&mut self, text: &str) -> io::Result<()> {
+        if self.lost {
+            return Ok(());
+        }
+        if self.spool.is_none() && self.head.len() + text.len() > HEAD {
+            let mut spool = self.outputs.spool(self.owner).await?;
+            spool.write(self.head.as_bytes()).await?;
+            self.spool = Some(spool);
+        }
+        match &mut self.spool {
+            Some(spool) => spool.write(text.as_bytes()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Half an output on a full disk helps nobody, so what was written goes.
+    fn lose(&mut self, error: &io::Error) {
+        tracing::warn!(%error, "a large output could not be kept");
+        self.lost = true;
+        self.spool = None;
+    }
+
+    pub async fn finish(mut self) -> Text {
         let partial = std::mem::take(&mut self.partial);
         let last = String::from_utf8_lossy(&partial).into_owned();
-        self.push_text(&last).await?;
-        let whole = match self.spool {
-            Some(spool) => Some(spool.finish().await.map_err(spool_error)?),
+        self.push_text(&last).await;
+        let whole = match self.spool.take() {
+            Some(spool) => match spool.finish().await {
+                Ok(whole) => Some(whole),
+                Err(error) => {
+                    self.lose(&error);
+                    None
+                }
+            },
             None => None,
         };
-        Ok(Text {
+        Text {
             head: self.head,
             whole,
-        })
+            rest_is_lost: self.lost,
+        }
     }
-}
-
-fn spool_error(error: std::io::Error) -> CallError {
-    CallError::unavailable(format!(
-        "the output is large and could not be kept on disk: {error}"
-    ))
-    .hint("free space in Toolcrib's data folder, or ask for less at once")
 }
 
 /// How many bytes from the start hold no unfinished character at their end.

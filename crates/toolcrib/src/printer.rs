@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::log::{self, Form};
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -33,11 +34,21 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     json: bool,
+    /// How stderr is written where a command runs on.
+    log: Form,
 }
 
 impl Printer {
     pub fn new(json: bool) -> Printer {
-        Printer { json }
+        Printer {
+            json,
+            log: Form::Text,
+        }
+    }
+
+    #[must_use]
+    pub fn with_log(self, log: Form) -> Printer {
+        Printer { log, ..self }
     }
 
     /// Do programs read this?
@@ -68,6 +79,17 @@ impl Printer {
     /// A word beside the answer, on stderr.
     pub fn note(self, text: impl AsRef<str>) {
         let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+    }
+
+    /// A word of a command that runs on: where its stderr is read by programs, one more line of the log.
+    pub fn remark(self, text: impl AsRef<str>) {
+        match self.log {
+            Form::Text => self.note(text),
+            Form::Json => {
+                let bare = anstream::adapter::strip_str(text.as_ref());
+                tracing::info!(target: log::REMARK, "{bare}");
+            }
+        }
     }
 
     pub fn hint(self, text: impl AsRef<str>) {

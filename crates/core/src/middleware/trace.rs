@@ -22,6 +22,7 @@ impl Middleware for Trace {
                 start: Instant::now(),
                 failure: Some(Failure::Cancelled),
             };
+            tracing::debug!(tool = ending.tool, call = %ending.call_id, "tool.start");
             if self.events.is_heard() {
                 self.events.tell(Event::ToolStart {
                     call_id: call.context.call_id.clone(),

@@ -2,6 +2,7 @@
 //!
 //! Why: `docs/design/0008-outputs.md`.
 
+use std::io;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -61,6 +62,7 @@ enum Limit {
 fn cut(outcome: &Outcome) -> Option<Cut> {
     let text = &outcome.output;
     let fits = outcome.whole.is_none()
+        && !outcome.rest_is_lost
         && text.len() <= MAX_BYTES
         && count_lines(text.as_bytes()) <= MAX_LINES as u64;
     if fits {
@@ -104,6 +106,8 @@ impl Trim {
     async fn keep(&self, mut outcome: Outcome, cut: Cut, owner: &str) -> Outcome {
         let kept = match outcome.whole.take() {
             Some(whole) => Ok(whole),
+            // A beginning that is called the whole would be a lie.
+            None if outcome.rest_is_lost => Err(io::Error::other("it was lost on its way")),
             None => self.outputs.keep(owner, outcome.output.as_bytes()).await,
         };
         // Less may be kept than there is at hand.

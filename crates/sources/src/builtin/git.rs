@@ -116,7 +116,7 @@ impl<'a> Repository<'a> {
         // 1 means: no such key.
         if names.exit != toolcrib_sandbox::Exit::Code(1) {
             let names = repository.succeeded(names)?;
-            if names.stdout.whole.is_some() {
+            if !names.stdout.is_whole() {
                 return Err(too_many());
             }
             repository.disarmed = disarm(&names.stdout.head)?;

@@ -60,13 +60,11 @@ impl GitDiffSummary {
         }
         args.extend(["--", "."]);
         let said = repository.run(&args).await?.stdout;
-        let title = match (said.head.lines().last(), &said.whole) {
+        let title = match (said.head.lines().last(), said.is_whole()) {
             (None, _) => "no changes".to_owned(),
-            (Some(totals), None) => totals.trim().to_owned(),
-            (Some(_), Some(_)) => "many changes".to_owned(),
+            (Some(totals), true) => totals.trim().to_owned(),
+            (Some(_), false) => "many changes".to_owned(),
         };
-        let mut outcome = Outcome::text(said.head).title(title).meta("staged", staged);
-        outcome.whole = said.whole;
-        Ok(outcome)
+        Ok(Outcome::from(said).title(title).meta("staged", staged))
     }
 }

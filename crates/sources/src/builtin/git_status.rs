@@ -63,12 +63,10 @@ impl GitStatus {
         let said = repository.run(&args).await?.stdout;
         let title = match said.head.lines().count() {
             0 => "clean".to_owned(),
-            _ if said.whole.is_some() => "many changes".to_owned(),
+            _ if !said.is_whole() => "many changes".to_owned(),
             1 => "1 change".to_owned(),
             count => format!("{count} changes"),
         };
-        let mut outcome = Outcome::text(said.head).title(title);
-        outcome.whole = said.whole;
-        Ok(outcome)
+        Ok(Outcome::from(said).title(title))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Outcome, Run, Standing};
 
@@ -43,7 +44,15 @@ impl Executable {
         };
         let params = Execute::new(call, &self.directory, self.tool.as_deref());
         let context = Some(call.context.clone());
-        match pool.request("execute", params, context).await {
+        let (id, start) = (&call.context.call_id, Instant::now());
+        tracing::debug!(tool = name, call = %id, "execute");
+        let answer = pool.request("execute", params, context).await;
+        if let Ok(answer) = &answer {
+            let error = answer.as_ref().err().map(|error| error.message.as_str());
+            let duration_ms = start.elapsed().as_secs_f64() * 1_000.0;
+            tracing::debug!(tool = name, call = %id, duration_ms, error, "response");
+        }
+        match answer {
             Ok(Ok(value)) => Ok(Outcome::from_value(value)),
             Ok(Err(error)) => {
                 pool.answered(&error);

@@ -4,7 +4,7 @@ use reqwest::Response;
 use toolcrib_core::{CallError, Outcome, Outputs};
 
 use super::file_read::attachment;
-use crate::process::{Collector, Text};
+use crate::process::Collector;
 
 /// The largest answer that is handed over as an attachment.
 const MAX_ATTACHMENT: usize = 5 * 1_000 * 1_000;
@@ -35,7 +35,7 @@ pub async fn read(
     }
     let mut taken = bytes.len() as u64;
     let mut collector = Collector::new(outputs, owner);
-    collector.push(&bytes).await?;
+    collector.push(&bytes).await;
     let mut cut = false;
     while let Some(chunk) = next(&mut response).await? {
         taken += chunk.len() as u64;
@@ -43,16 +43,13 @@ pub async fn read(
             cut = true;
             break;
         }
-        collector.push(&chunk).await?;
+        collector.push(&chunk).await;
     }
-    let Text { head, mut whole } = collector.finish().await?;
-    if let Some(whole) = &mut whole {
+    let mut text = collector.finish().await;
+    if let Some(whole) = &mut text.whole {
         whole.cut |= cut;
     }
-    Ok(Outcome {
-        whole,
-        ..Outcome::text(head)
-    })
+    Ok(text.into())
 }
 
 async fn next(response: &mut Response) -> Result<Option<Vec<u8>>, CallError> {

@@ -111,11 +111,7 @@ fn outcome(captured: Captured, failure_is_fine: bool, name: &str) -> CallResult 
         stderr,
         exit,
     } = captured;
-    let mut outcome = Outcome {
-        whole: stdout.whole,
-        ..Outcome::text(stdout.head)
-    }
-    .title(name);
+    let mut outcome = Outcome::from(stdout).title(name);
     let ending = match exit {
         Exit::Code(code) => {
             outcome = outcome.meta("exitCode", code);
@@ -161,6 +157,7 @@ mod tests {
         let stdout = Text {
             head: stdout.into(),
             whole: None,
+            rest_is_lost: false,
         };
         outcome(
             Captured {

@@ -359,7 +359,7 @@ impl Pool {
             tracing::warn!(
                 tool,
                 status = status.as_str(),
-                message = after.message,
+                reason = after.message,
                 "status_changed"
             );
             self.ground.events.tell(Event::StatusChanged {
@@ -445,6 +445,12 @@ impl Pool {
         let ms = self.limits().health.as_millis();
         let late = || unhealthy(format!("it did not answer `health` within {ms} ms"));
         let (health, message) = verdict.unwrap_or_else(late);
+        tracing::debug!(
+            tool = self.name(),
+            health = health.as_str(),
+            reason = message,
+            "health"
+        );
         self.stand(|state| {
             state.standing.checked_ms = Some(now_ms());
             state.standing.health = health;

@@ -99,6 +99,7 @@ impl Worker {
         for (name, value) in &recipe.vars {
             command = command.var(name, value);
         }
+        tracing::debug!(tool = name, "spawn");
         let mut child = command
             .spawn(&ground.launcher, &ground.environment)
             .await
@@ -468,11 +469,13 @@ impl Desk {
                         Wish::End if asked => {}
                         Wish::End => {
                             asked = true;
+                            tracing::debug!(tool = self.name, process, "terminate");
                             child.terminate();
                             end = Some(Instant::now() + self.ground.limits.end_grace);
                         }
                         Wish::Live | Wish::Die => {
                             asked = true;
+                            tracing::debug!(tool = self.name, process, "terminate");
                             child.kill();
                         }
                     }

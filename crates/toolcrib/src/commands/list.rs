@@ -58,6 +58,9 @@ impl List {
                 plain(&file.display().to_string())
             ));
         }
+        for reason in reach.trouble().await {
+            printer.note(format!("{YELLOW}degraded{YELLOW:#}: {}", plain(&reason)));
+        }
         summary(scene, &problems);
         Ok(exit)
     }

@@ -50,7 +50,7 @@ impl Mcp {
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let ended = match (socket, crib) {
             (Some(socket), Some(crib)) => {
-                scene.printer.note(format!(
+                scene.printer.remark(format!(
                     "toolcrib {}: the crib that serves {} answers",
                     crate::VERSION,
                     opened.project_line()
@@ -86,7 +86,7 @@ async fn serve_alone(
     output: impl AsyncWrite + Send + Sync + Unpin + 'static,
 ) -> Result<(), String> {
     let sources = opened.load(Follow::Changes).await;
-    printer.note(format!(
+    printer.remark(format!(
         "toolcrib {} serves {} tools of {}",
         crate::VERSION,
         convert::listed(&opened.crib.tools()).count(),

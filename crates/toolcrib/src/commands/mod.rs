@@ -2,13 +2,17 @@
 //!
 //! A new command is a file here, a variant of [`Verb`], an arm in [`dispatch`], and a word in [`GROUPS`].
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::env::{self, Env};
 use crate::failure::Failure;
+use crate::log::{Form, Log, REMARK, Sink};
 use crate::printer::Printer;
 
 mod call;
@@ -136,7 +140,7 @@ pub fn run() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    let printer = Printer::new(cli.globals.json);
+    let mut printer = Printer::new(cli.globals.json);
     let env = match Env::read() {
         Ok(env) => env,
         Err(error) => {
@@ -148,7 +152,8 @@ pub fn run() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    log_to_stderr(&env, &cli.verb);
+    let (form, log) = log_to_stderr(&env, &cli.verb);
+    printer = printer.with_log(form);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -171,6 +176,7 @@ pub fn run() -> ExitCode {
     let done = runtime.block_on(dispatch(cli.verb, &scene));
     // Threads that wait for the disk must not hold up the exit.
     runtime.shutdown_background();
+    log.flush();
     match done {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
@@ -205,7 +211,18 @@ pub fn command_line() -> clap::Command {
     Cli::command()
 }
 
-fn log_to_stderr(env: &Env, verb: &Verb) {
+/// Programs read the log of what runs on; people read what they asked for.
+fn log_form(env: &Env, verb: &Verb) -> Form {
+    let runs_on = matches!(verb, Verb::Serve(_) | Verb::Mcp(_));
+    match env.text(env::LOG_FORMAT) {
+        Some("json") => Form::Json,
+        Some("text") => Form::Text,
+        _ if runs_on && !std::io::stderr().is_terminal() => Form::Json,
+        _ => Form::Text,
+    }
+}
+
+fn log_to_stderr(env: &Env, verb: &Verb) -> (Form, Sink) {
     // The MCP library tells of every session; that is for those who ask.
     // Commands print the problems of tool files themselves, or were asked for something else.
     let default = if matches!(verb, Verb::Serve(_)) {
@@ -214,14 +231,13 @@ fn log_to_stderr(env: &Env, verb: &Verb) {
         "warn,toolcrib_core::crib=error"
     };
     let wanted = env.text(env::LOG).unwrap_or(default);
-    let filter = tracing_subscriber::EnvFilter::try_new(wanted)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_target(false)
-        .try_init();
+    let with_remarks = |filter: &str| format!("{filter},{REMARK}=info");
+    let filter = tracing_subscriber::EnvFilter::try_new(with_remarks(wanted))
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(with_remarks(default)));
+    let (form, sink) = (log_form(env, verb), Sink::stderr());
+    let log = Log::new(form, sink.clone()).with_filter(filter);
+    let _ = tracing_subscriber::registry().with(log).try_init();
+    (form, sink)
 }
 
 #[cfg(test)]

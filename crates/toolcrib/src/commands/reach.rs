@@ -138,6 +138,17 @@ impl Reach {
         }
     }
 
+    /// What does not work, in words, where the tools are there all the same.
+    pub async fn trouble(&self) -> Vec<String> {
+        match self {
+            Reach::Here(opened, _) => opened.trouble().await,
+            Reach::There(there) => {
+                let health: Result<HealthView, _> = there.get("/health").await;
+                health.map(|health| health.reasons).unwrap_or_default()
+            }
+        }
+    }
+
     pub async fn reload(&self) -> Result<ReloadView, Failure> {
         match self {
             Reach::Here(opened, sources) => {

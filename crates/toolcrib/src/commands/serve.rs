@@ -82,7 +82,13 @@ impl Serve {
             sources.get_or_init(|| loaded)
         };
         let socket = open_socket(&opened).map(|socket| tokio::spawn(socket.serve(served.clone())));
-        let reasons = Reasons::new(ready, &opened.trust);
+        let mut wrong = opened.trouble().await;
+        if let Trust::Unknown(reason) = &opened.trust
+            && !wrong.contains(reason)
+        {
+            wrong.push(reason.clone());
+        }
+        let reasons = Reasons::new(ready, wrong);
         reasons.publish();
         banner(scene, &opened, own);
         self_check(scene, &opened);
@@ -101,7 +107,7 @@ impl Serve {
         }
         served.shutdown.cancel();
         if !scene.printer.is_json() {
-            scene.printer.note(format!(
+            scene.printer.remark(format!(
                 "{DIM}stopping; a call still running gets five seconds{DIM:#}"
             ));
         }
@@ -254,11 +260,11 @@ fn self_check(scene: &Scene, opened: &Opened) {
         .filter(|problem| problem.severity == Severity::Error)
         .count();
     if errors > 0 {
-        scene.printer.note(format!(
+        scene.printer.remark(format!(
             "{YELLOW}{errors} problems{YELLOW:#}: `toolcrib errors` says what to do"
         ));
     }
-    scene.printer.note(format!(
+    scene.printer.remark(format!(
         "{DIM}no tokens in this version: every local process that reaches this port can use the tools{DIM:#}"
     ));
 }
@@ -270,14 +276,10 @@ struct Reasons {
 }
 
 impl Reasons {
-    fn new(ready: watch::Sender<Readiness>, trust: &Trust) -> Reasons {
-        let settings = match trust {
-            Trust::Unknown(reason) => vec![reason.clone()],
-            Trust::Trusted { .. } | Trust::Untrusted => Vec::new(),
-        };
+    fn new(ready: watch::Sender<Readiness>, wrong: Vec<String>) -> Reasons {
         Reasons {
             ready,
-            found: Mutex::new((settings, None)),
+            found: Mutex::new((wrong, None)),
         }
     }
 

@@ -62,6 +62,7 @@ impl From<OutcomeView> for Outcome {
             title: view.title,
             output: view.output,
             whole: None,
+            rest_is_lost: false,
             metadata: view.metadata,
             attachments: view.attachments.into_iter().map(Attachment::from).collect(),
             structured: view.structured,
