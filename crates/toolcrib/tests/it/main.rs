@@ -2,14 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
+mod audit;
 mod bad_input;
 mod chaos;
 mod cli;
 mod conformance;
+mod definitions;
+mod degraded;
 mod examples;
 mod injection;
 mod last_good;
 mod load;
+mod log;
 mod mcp_clients;
 mod mcp_life;
 mod mcp_wire;
@@ -23,6 +27,7 @@ mod reload;
 mod saves;
 mod seed_plugin;
 mod seed_programs;
+mod settings;
 mod shutdown;
 mod ssrf;
 mod support;

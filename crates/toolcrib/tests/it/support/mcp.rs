@@ -65,11 +65,15 @@ pub struct Piped {
 }
 
 impl Piped {
-    pub fn start(mut command: Command) -> Piped {
+    pub fn start(command: Command) -> Piped {
+        Piped::start_with(command, Stdio::null())
+    }
+
+    fn start_with(mut command: Command, stderr: Stdio) -> Piped {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let stdin = child.stdin.take();
@@ -89,7 +93,11 @@ impl Piped {
 
     /// A client that said hello in an old revision.
     pub fn greeted(command: Command) -> Piped {
-        let mut piped = Piped::start(command);
+        Piped::greeted_with(command, Stdio::null())
+    }
+
+    pub fn greeted_with(command: Command, stderr: Stdio) -> Piped {
+        let mut piped = Piped::start_with(command, stderr);
         let hello = piped.ask(&initialize(0, "2025-11-25"));
         assert_eq!(hello["result"]["serverInfo"]["name"], "toolcrib", "{hello}");
         piped.send(&notification("notifications/initialized", json!({})));

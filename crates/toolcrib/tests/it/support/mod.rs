@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -120,8 +121,29 @@ impl World {
     )]
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
+        command.args(args);
+        self.at_home(&mut command);
         command
-            .args(args)
+    }
+
+    /// The binary as another program starts it, which gets it and its arguments after its own.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests start the product itself, by hand"
+    )]
+    pub fn wrapped(&self, wrapper: &[&str], binary: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(binary).args(args);
+        self.at_home(&mut command);
+        command
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the binary gets nothing of the real environment but PATH"
+    )]
+    fn at_home(&self, command: &mut Command) {
+        command
             .current_dir(self.project())
             .env_clear()
             .env("HOME", self.home())
@@ -131,7 +153,6 @@ impl World {
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }
-        command
     }
 
     pub fn run(&self, args: &[&str]) -> Ran {
@@ -155,7 +176,11 @@ impl World {
     pub fn serve_with(&self, args: &[&str]) -> TestCrib {
         let mut all = vec!["serve", "--json", "--port", "0"];
         all.extend(args);
-        let mut command = self.command(&all);
+        self.serve_by(self.command(&all))
+    }
+
+    /// Starts a `serve --json --port 0` that was put together by hand.
+    pub fn serve_by(&self, mut command: Command) -> TestCrib {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -175,14 +200,21 @@ impl World {
                 .unwrap();
             panic!("serve did not start: {line:?} {stderr}");
         };
-        // Read on in the background, so that logging never blocks the crib.
-        let mut stderr = child.stderr.take().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        let log = Arc::new(Mutex::new(String::new()));
+        let (stderr, said) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let mut said = said.lock().unwrap();
+                said.push_str(&line);
+                said.push('\n');
+            }
+        });
         let url = banner["url"].as_str().unwrap().to_owned();
         let _ = rustls::crypto::ring::default_provider().install_default();
         TestCrib {
             child,
             url,
+            log,
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
         }
     }
@@ -192,6 +224,7 @@ impl World {
 pub struct TestCrib {
     child: Child,
     pub url: String,
+    log: Arc<Mutex<String>>,
     pub client: reqwest::Client,
 }
 
@@ -202,6 +235,28 @@ impl TestCrib {
 
     pub fn port(&self) -> u16 {
         self.url.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    /// What it said on stderr so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// What `/readyz` says: its status, and its reasons as one text.
+    pub async fn ready(&self) -> (String, String) {
+        let asked = self.client.get(format!("{}/readyz", self.url)).send();
+        let (_, said) = answer(asked.await.unwrap()).await;
+        let reasons = said["reasons"].as_array().unwrap().iter();
+        let reasons: Vec<&str> = reasons.map(|reason| reason.as_str().unwrap()).collect();
+        (
+            said["status"].as_str().unwrap().to_owned(),
+            reasons.join("\n"),
+        )
+    }
+
+    /// Waits until `/readyz` says this.
+    pub async fn becomes(&self, status: &str) {
+        eventually(status, async || self.ready().await.0 == status).await;
     }
 
     /// Status and JSON of a GET below `/api`.

@@ -1,0 +1,251 @@
+//! Disks that are full or shut and files that are damaged, under a crib that serves: it says so, and serves on.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::support::{TestCrib, World, eventually, shell_tool};
+
+/// A global tool needs no trust, so it runs whatever became of the store.
+fn world() -> World {
+    let world = World::new();
+    let global = world.global_folder();
+    std::fs::create_dir_all(&global).unwrap();
+    std::fs::write(
+        global.join("say.json"),
+        shell_tool("say", "echo hi", json!({})),
+    )
+    .unwrap();
+    std::fs::write(
+        global.join("much.json"),
+        shell_tool("much", "seq 30000", json!({})),
+    )
+    .unwrap();
+    world
+}
+
+fn data(world: &World) -> PathBuf {
+    let data = world.home().join(".local/share/toolcrib");
+    std::fs::create_dir_all(&data).unwrap();
+    data
+}
+
+const SERVE: [&str; 4] = ["serve", "--json", "--port", "0"];
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_toolcrib"))
+}
+
+/// The catalog is served and calls are answered, whatever else is wrong.
+async fn serves_on(crib: &TestCrib) {
+    assert!(crib.names().await.contains(&"say".to_owned()));
+    assert_eq!(crib.output_of("say").await, "hi");
+}
+
+async fn records(crib: &TestCrib) -> usize {
+    let (_, list) = crib.get("/calls?limit=1000").await;
+    list["calls"].as_array().map_or(0, Vec::len)
+}
+
+#[tokio::test]
+async fn a_full_disk_costs_records_and_large_outputs_and_no_call() {
+    let world = world();
+    let disk = data(&world);
+    let mount = format!(
+        "mount -t tmpfs -o size=4m tmpfs {} && exec \"$@\"",
+        disk.display()
+    );
+    let mut wrapper = vec!["unshare", "--mount"];
+    if !rustix::process::geteuid().is_root() {
+        wrapper.extend(["--user", "--map-root-user"]);
+    }
+    wrapper.extend(["sh", "-c", &mount, "sh"]);
+    let crib = world.serve_by(world.wrapped(&wrapper, binary(), &SERVE));
+    serves_on(&crib).await;
+    eventually("the call is on record", async || records(&crib).await == 1).await;
+    assert_eq!(crib.ready().await.0, "ready");
+
+    // The disk as the crib sees it.
+    let seen =
+        PathBuf::from(format!("/proc/{}/root", crib.pid())).join(disk.strip_prefix("/").unwrap());
+    let filler = seen.join("filler");
+    let fill = || {
+        use std::io::Write;
+        let mut file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(&filler)
+            .unwrap();
+        let mut size = 64 * 1_024;
+        while size > 0 {
+            if file.write_all(&vec![b'x'; size]).is_err() {
+                size /= 2;
+            }
+        }
+    };
+    fill();
+    for _ in 0..300 {
+        serves_on(&crib).await;
+    }
+    fill();
+    crib.becomes("degraded").await;
+    let (_, reasons) = crib.ready().await;
+    assert!(reasons.contains("no room left"), "{reasons}");
+
+    let (status, cut) = crib.call("much", json!({})).await;
+    let output = cut["output"].as_str().unwrap();
+    assert_eq!((status, &cut["isError"]), (200, &json!(false)), "{cut}");
+    assert!(output.starts_with("1\n2\n") && output.len() <= 50_000);
+    let end = &output[output.len() - 120..];
+    assert!(end.contains("The rest could not be kept on disk"), "{end}");
+    assert!(
+        cut["metadata"].get("outputId").is_none(),
+        "{}",
+        cut["metadata"]
+    );
+    eventually("that is a reason too", async || {
+        crib.ready().await.1.contains("large outputs can't be kept")
+    })
+    .await;
+    serves_on(&crib).await;
+
+    std::fs::remove_file(&filler).unwrap();
+    crib.becomes("ready").await;
+    let before = records(&crib).await;
+    assert!(before > 1, "what waited was written: {before}");
+    serves_on(&crib).await;
+    eventually("calls are on record again", async || {
+        records(&crib).await > 300
+    })
+    .await;
+    let (_, kept) = crib.call("much", json!({})).await;
+    assert!(
+        kept["metadata"]["outputId"].is_string(),
+        "{}",
+        kept["metadata"]
+    );
+}
+
+#[tokio::test]
+async fn a_data_folder_that_takes_nothing_is_said_and_mended() {
+    let world = world();
+    let shut = data(&world);
+    // Somebody without rights, who may enter all but write nothing there.
+    let binary = world.root().join("toolcrib");
+    std::fs::copy(self::binary(), &binary).unwrap();
+    let mode = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(&world.root(), 0o755);
+    for open in [world.home(), world.project()] {
+        mode(&open, 0o777);
+    }
+    mode(&shut, 0o555);
+    let wrapper: &[&str] = match rustix::process::geteuid().is_root() {
+        true => &[
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+        ],
+        false => &["env"],
+    };
+    let crib = world.serve_by(world.wrapped(wrapper, &binary, &SERVE));
+    let (status, reasons) = crib.ready().await;
+    assert_eq!(status, "degraded");
+    assert!(reasons.contains("can't be written"), "{reasons}");
+    serves_on(&crib).await;
+    let (status, said) = crib.get("/calls").await;
+    assert_eq!(
+        (status, &said["error"]["code"]),
+        (503, &json!("unavailable"))
+    );
+    assert!(
+        said["error"]["hint"]
+            .as_str()
+            .unwrap()
+            .contains("permissions"),
+        "{said}"
+    );
+    let list = world.finish(world.wrapped(wrapper, &binary, &["list", "--standalone"]));
+    assert!(list.stdout.contains("say") && list.code == 0, "{list:?}");
+    assert!(list.stderr.contains("degraded: the store"), "{list:?}");
+    let call = world.finish(world.wrapped(wrapper, &binary, &["call", "--standalone", "say"]));
+    assert_eq!((call.code, call.stdout.as_str()), (0, "hi\n"), "{call:?}");
+
+    mode(&shut, 0o777);
+    crib.becomes("ready").await;
+    serves_on(&crib).await;
+    eventually("calls are on record", async || records(&crib).await == 1).await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_damaged_while_it_serves_is_said_and_mended() {
+    let world = world();
+    let store = data(&world).join("toolcrib.db");
+    let crib = world.serve();
+    serves_on(&crib).await;
+    eventually("the call is on record", async || records(&crib).await == 1).await;
+
+    let away = store.with_file_name("away.db");
+    std::fs::rename(&store, &away).unwrap();
+    let damage = "nonsense".repeat(2_000);
+    std::fs::write(&store, &damage).unwrap();
+    crib.becomes("degraded").await;
+    let (_, reasons) = crib.ready().await;
+    assert!(reasons.contains("toolcrib.db"), "{reasons}");
+    serves_on(&crib).await;
+    assert_eq!(
+        std::fs::read_to_string(&store).unwrap(),
+        damage,
+        "it is left as it is"
+    );
+
+    std::fs::remove_file(&store).unwrap();
+    for part in ["toolcrib.db-wal", "toolcrib.db-shm"] {
+        let _ = std::fs::remove_file(store.with_file_name(part));
+    }
+    crib.becomes("ready").await;
+    serves_on(&crib).await;
+    eventually("calls are on record in the new store", async || {
+        records(&crib).await >= 1
+    })
+    .await;
+    let list = world.run(&["logs", "--calls", "--json"]).exits(0).json();
+    assert!(!list["calls"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn required_records_refuse_calls_while_the_store_is_shut() {
+    let world = world();
+    let store = data(&world).join("toolcrib.db");
+    std::fs::write(&store, "nonsense".repeat(1_000)).unwrap();
+    let mut command = world.command(&SERVE);
+    let crib = world.serve_by({
+        command.env("TOOLCRIB_AUDIT", "required");
+        command
+    });
+    assert!(
+        crib.names().await.contains(&"say".to_owned()),
+        "the catalog is served"
+    );
+    for tool in ["say", "nobody"] {
+        let (status, said) = crib.call(tool, json!({})).await;
+        assert_eq!(
+            (status, &said["error"]["code"]),
+            (503, &json!("unavailable")),
+            "{said}"
+        );
+        let message = said["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("damaged") && message.contains("audit"),
+            "{message}"
+        );
+    }
+    std::fs::remove_file(&store).unwrap();
+    eventually("calls run again", async || {
+        crib.call("say", json!({})).await.0 == 200
+    })
+    .await;
+}
