@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use crate::source::{ErrorType, Problem, Rank, SourceKey, Update};
+use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
 use crate::{Access, Catalog, Tool, ToolName};
 
 /// Tells the time of day, in milliseconds since the epoch.
@@ -123,7 +123,8 @@ fn settle(parts: &BTreeMap<SourceKey, Update>) -> (BTreeMap<ToolName, Arc<Tool>>
             winners.insert(tool.spec.name.clone(), (rank, tool.clone()));
             continue;
         };
-        if *winner_rank == Rank::Builtin || *winner_rank == rank {
+        let silent = matches!(rank, Rank::Folder(_)) && *winner_rank != Rank::Builtin;
+        if !silent || *winner_rank == rank {
             problems.push(clash(winner, tool));
         } else {
             let shadowed = place_of(tool);
@@ -148,9 +149,16 @@ fn place_of(tool: &Tool) -> String {
 
 fn clash(winner: &Tool, loser: &Tool) -> Problem {
     let name = loser.name();
-    let holder = match winner.file.is_none() {
-        true => "a built-in tool".to_owned(),
-        false => format!("`{}`", place_of(winner)),
+    let holder = match (winner.source, &winner.file) {
+        (SourceKind::Builtin, _) => "a built-in tool".to_owned(),
+        (_, Some(file)) => format!("`{}`", file.display()),
+        (_, None) => "a registered tool".to_owned(),
+    };
+    let hint = match loser.source {
+        SourceKind::Registered => {
+            format!("`toolcrib unregister {name}`, then register it with another `--name`")
+        }
+        _ => format!("give the tool in field `name` another name than `{name}`"),
     };
     let mut problem = Problem::error(
         loser.source,
@@ -158,9 +166,7 @@ fn clash(winner: &Tool, loser: &Tool) -> Problem {
         format!("the name `{name}` is taken by {holder}; this tool is left out"),
     )
     .tool(name)
-    .hint(format!(
-        "give the tool in field `name` another name than `{name}`"
-    ));
+    .hint(hint);
     problem.file = loser.file.clone();
     problem
 }

@@ -11,13 +11,16 @@ pub enum SourceKind {
     Builtin,
     Plugin,
     Executable,
+    /// Kept in the store, by name and command.
+    Registered,
 }
 
 impl SourceKind {
-    pub const ALL: [SourceKind; 3] = [
+    pub const ALL: [SourceKind; 4] = [
         SourceKind::Builtin,
         SourceKind::Plugin,
         SourceKind::Executable,
+        SourceKind::Registered,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -25,6 +28,7 @@ impl SourceKind {
             SourceKind::Builtin => "builtin",
             SourceKind::Plugin => "plugin",
             SourceKind::Executable => "executable",
+            SourceKind::Registered => "registered",
         }
     }
 }
@@ -45,7 +49,7 @@ impl Scope {
     }
 }
 
-/// What one part of a source is called: a file's path, or `builtin`.
+/// What one part of a source is called: a file's path, `builtin`, or `registered:<name>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceKey(pub Arc<str>);
 
@@ -56,6 +60,8 @@ pub enum Rank {
     Builtin,
     /// In the tools folder with this place in the list of folders. Hiding a lower folder's tool is the feature.
     Folder(u16),
+    /// In the store. It loses a name to every file that may run, and is told so.
+    Registered,
 }
 
 /// The whole present content of one part of a source.

@@ -12,7 +12,7 @@ const MAX_PROBLEMS: usize = 100;
 
 /// Collects the problems of one file.
 pub struct Report<'a> {
-    file: &'a Path,
+    file: Option<&'a Path>,
     source: SourceKind,
     /// The tool being read, once its name is known.
     pub tool: Option<String>,
@@ -25,7 +25,15 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     pub fn new(file: &'a Path, source: SourceKind) -> Report<'a> {
         Report {
-            file,
+            file: Some(file),
+            ..Report::without_file(source)
+        }
+    }
+
+    /// For what was not read from a file.
+    pub fn without_file(source: SourceKind) -> Report<'a> {
+        Report {
+            file: None,
             source,
             tool: None,
             failed: false,
@@ -58,21 +66,26 @@ impl<'a> Report<'a> {
             self.uncounted += 1;
             return;
         }
-        let problem = problem.file(self.file);
+        let problem = self.placed(problem);
         self.problems.push(match &self.tool {
             Some(name) => problem.tool(name.as_str()),
             None => problem,
         });
     }
 
+    fn placed(&self, problem: Problem) -> Problem {
+        match self.file {
+            Some(file) => problem.file(file),
+            None => problem,
+        }
+    }
+
     pub fn finish(mut self) -> Vec<Problem> {
         if self.uncounted > 0 {
             let message = format!("the file has {} more problems", self.uncounted);
-            self.problems.push(
-                Problem::error(self.source, ErrorType::Validation, message)
-                    .file(self.file)
-                    .hint("mend the ones listed, then the rest is shown"),
-            );
+            let rest = Problem::error(self.source, ErrorType::Validation, message)
+                .hint("mend the ones listed, then the rest is shown");
+            self.problems.push(self.placed(rest));
         }
         self.problems
     }

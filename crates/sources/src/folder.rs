@@ -45,6 +45,8 @@ pub struct Folder {
     pub access: Access,
     /// Names of entries of this folder that are trusted singly, although `access` is [`Access::Untrusted`].
     pub trusted: Vec<String>,
+    /// Whether programs in it are tools.
+    pub programs: bool,
 }
 
 /// What is known of one file.
@@ -119,7 +121,7 @@ impl Asked {
         let update = Update {
             key: key(&path),
             rank: self.rank,
-            file: Some(self.draft.file().to_path_buf()),
+            file: self.draft.file().map(Path::to_path_buf),
             tools: loaded.tools,
             problems: loaded.problems,
         };
@@ -268,6 +270,9 @@ impl Shelf {
             let Some(kind) = kind_of(&name, &meta) else {
                 continue;
             };
+            if kind != FileKind::Plugin && !self.folder.programs {
+                continue;
+            }
             let stamp = match kind {
                 FileKind::Bundle => {
                     let leads_out =

@@ -60,6 +60,7 @@ fn scene(access: Access) -> Scene {
         rank: 0,
         access,
         trusted: Vec::new(),
+        programs: true,
     };
     Scene {
         _dir: dir,
@@ -240,6 +241,7 @@ fn a_folder_that_is_home_or_leads_out_is_neither_walked_nor_watched() {
                 project: root.clone(),
             },
             trusted: Vec::new(),
+            programs: true,
         });
         assert!(!scene.shelf.may_be_watched(&scene.place));
         assert_eq!(scene.look(&Reread::Nothing), ["tools"]);

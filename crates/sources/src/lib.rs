@@ -24,6 +24,7 @@ mod origin;
 mod place;
 pub mod plugin;
 mod process;
+pub mod registered;
 #[cfg(test)]
 mod testing;
 mod watch;
@@ -32,6 +33,8 @@ pub mod worker;
 pub use folder::Folder;
 pub use origin::{Loaded, Origin};
 pub use place::Place;
+
+use registered::{Handle, Registered};
 
 use folder::{Asked, Memory, Reread, Seen, Shelf};
 use watch::Watch;
@@ -55,6 +58,7 @@ pub enum Follow {
 pub struct Sources {
     orders: mpsc::Sender<Order>,
     trouble: status::Receiver<Option<String>>,
+    registered: Option<Handle>,
 }
 
 enum Order {
@@ -68,16 +72,23 @@ pub async fn open(
     place: Arc<Place>,
     folders: Vec<Folder>,
     last_good: Arc<dyn LastGood>,
+    registered: Option<Registered>,
     follow: Follow,
 ) -> Sources {
-    let built_in = builtin::load(&place);
+    let mut extra = vec![builtin::load(&place)];
+    let mut handle = None;
+    if let Some(registered) = registered {
+        let opened = Handle::open(registered, crib.clone(), place.clone(), follow).await;
+        handle = Some(opened.0);
+        extra.extend(opened.1);
+    }
     let shelves = folders.into_iter().map(Shelf::new).collect();
     let mut room = Room {
         crib,
         place,
         last_good,
         shelves,
-        extra: vec![built_in],
+        extra,
         remembering: None,
         asking: JoinSet::new(),
         turns: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
@@ -99,13 +110,39 @@ pub async fn open(
         room.remembered().await;
     }
     tokio::spawn(room.run(inbox, watch, tell));
-    Sources { orders, trouble }
+    Sources {
+        orders,
+        trouble,
+        registered: handle,
+    }
 }
 
 impl Sources {
     /// Reads every file again, whatever its stamp says.
     pub async fn reload(&self) -> Change {
-        self.order(Order::Reload).await
+        let mut change = self.order(Order::Reload).await;
+        change.join(self.reread_registered().await);
+        change
+    }
+
+    /// Reads what is registered again, for whoever just changed it and must not wait until that is noticed.
+    pub async fn reread_registered(&self) -> Change {
+        match &self.registered {
+            Some(registered) => registered.look().await,
+            None => Change::default(),
+        }
+    }
+
+    /// Says whether there may be registered tools, after settings changed.
+    pub async fn enable_registered(&self, enabled: bool) -> Change {
+        match &self.registered {
+            Some(registered) => registered.enable(enabled).await,
+            None => Change::default(),
+        }
+    }
+
+    pub fn is_registered_enabled(&self) -> bool {
+        self.registered.as_ref().is_some_and(Handle::is_enabled)
     }
 
     /// Replaces the list of folders, after trust or settings changed.

@@ -16,6 +16,7 @@ pub const TOOLS_DIR: &str = "TOOLCRIB_TOOLS_DIR";
 pub const TOOL_DIRS: &str = "TOOLCRIB_TOOL_DIRS";
 pub const DEFAULT_TIMEOUT: &str = "TOOLCRIB_DEFAULT_TIMEOUT";
 pub const STORE: &str = "TOOLCRIB_STORE";
+pub const CUSTOM_TOOLS_ENABLED: &str = "TOOLCRIB_CUSTOM_TOOLS_ENABLED";
 pub const MAX_POOL_SIZE: &str = "TOOLCRIB_MAX_POOL_SIZE";
 pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
 pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
@@ -26,7 +27,7 @@ pub const LOG_FORMAT: &str = "TOOLCRIB_LOG_FORMAT";
 pub const AUDIT: &str = "TOOLCRIB_AUDIT";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 17] = [
+pub const VARIABLES: [Variable; 18] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -54,6 +55,10 @@ pub const VARIABLES: [Variable; 17] = [
     Variable {
         name: AUDIT,
         meaning: "whether a call that can't be recorded runs: `best-effort` or `required` (setting `audit`)",
+    },
+    Variable {
+        name: CUSTOM_TOOLS_ENABLED,
+        meaning: "whether programs and registered tools are tools at all (setting `custom_tools_enabled`)",
     },
     Variable {
         name: MAX_POOL_SIZE,

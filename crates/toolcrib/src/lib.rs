@@ -12,6 +12,7 @@ pub mod log;
 pub mod memory;
 pub mod open;
 pub mod printer;
+pub mod registrar;
 pub mod serve;
 pub mod wire;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung};
+use toolcrib_sources::registered::Registered;
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles};
@@ -17,6 +18,7 @@ use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::memory::{Memory, Trust};
 use crate::printer::plain;
+use crate::registrar;
 
 /// How often a running crib looks whether trust or settings changed.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
@@ -171,6 +173,7 @@ impl Opened {
             self.place.clone(),
             folders,
             self.last_good.clone(),
+            Some(self.registered()),
             follow,
         )
         .await
@@ -194,6 +197,15 @@ impl Opened {
         let book = self.book.trouble().filter(|_| store.is_none());
         let kept = outputs.map(|why| format!("large outputs can't be kept: {why}"));
         store.into_iter().chain(book).chain(kept).collect()
+    }
+
+    /// Where registered tools are read, and how their changes are heard of.
+    fn registered(&self) -> Registered {
+        Registered {
+            store: self.memory.clone(),
+            changes: registrar::changes(&self.memory),
+            enabled: self.settings.custom_tools_enabled,
+        }
     }
 
     /// The socket at which a crib that serves this project is found.
@@ -313,6 +325,9 @@ impl Opened {
                 Ok(settings) => {
                     self.crib.set_default_timeout(settings.default_timeout);
                     self.crib.set_audit(settings.audit);
+                    sources
+                        .enable_registered(settings.custom_tools_enabled)
+                        .await;
                     folders = settings.folders;
                 }
                 Err(error) => {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{Schema, SourceKind, Spec, Tool, ToolName};
+use toolcrib_core::{Schema, Spec, Tool, ToolName};
 
 use super::Home;
 use super::manifest::Manifest;
-use super::run::Executable;
+use super::run::{Executable, Which};
 use crate::Place;
 use crate::fields::{Fields, NAME_HINT, Report};
 use crate::options;
@@ -29,8 +29,7 @@ const OWN: [&str; 5] = [
 pub struct Definition<'a> {
     home: &'a Home,
     known: Map<String, Value>,
-    /// What the program calls it, where it has several.
-    one_of: Option<String>,
+    which: Which,
     /// Where the fields stand, for problems.
     path: String,
 }
@@ -51,7 +50,17 @@ impl<'a> Definition<'a> {
         Definition {
             home,
             known,
-            one_of: None,
+            which: Which::Only,
+            path: String::new(),
+        }
+    }
+
+    /// A tool of which all is known and remembered.
+    pub fn remembered(home: &'a Home, known: Map<String, Value>) -> Definition<'a> {
+        Definition {
+            which: Which::asked(&home.stem),
+            home,
+            known,
             path: String::new(),
         }
     }
@@ -73,7 +82,7 @@ impl<'a> Definition<'a> {
             return vec![Definition {
                 home,
                 known,
-                one_of: None,
+                which: Which::Only,
                 path: String::new(),
             }];
         };
@@ -108,7 +117,7 @@ impl<'a> Definition<'a> {
             definitions.push(Definition {
                 home,
                 known,
-                one_of: name,
+                which: name.map_or(Which::Only, Which::Named),
                 path,
             });
         }
@@ -151,20 +160,19 @@ impl<'a> Definition<'a> {
             return None;
         }
         spec.retries = manifest.retries;
-        let scope = self.home.scope;
         let run = Executable {
             pool: pool.cloned(),
-            tool: self.one_of.clone(),
+            tool: self.which.clone(),
             directory: Arc::from(place.directory()),
         };
         Some(Arc::new(Tool {
             hash: self.hash(spec.name.as_str()),
             declares: declares(&spec, manifest),
             spec,
-            source: SourceKind::Executable,
-            scope: Some(scope),
-            file: Some(self.home.file.clone()),
-            module: format!("{}.{}", scope.as_str(), self.home.stem),
+            source: self.home.source,
+            scope: self.home.scope,
+            file: self.home.file.clone(),
+            module: self.home.module.clone(),
             plugin_name: None,
             access: self.home.access.clone(),
             stale: false,

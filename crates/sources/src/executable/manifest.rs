@@ -8,13 +8,12 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Problem, Retries, SourceKind};
 
-use super::Entry;
+use crate::Place;
 use crate::fields::{Fields, Report};
 use crate::options::{self, MAX_TIMEOUT_MS};
-use crate::worker::{Keep, Recipe};
-use crate::{Origin, Place};
+use crate::worker::{Keep, Mask, Recipe};
 
-const FIELDS: [&str; 21] = [
+pub const FIELDS: [&str; 21] = [
     "$schema",
     "name",
     "description",
@@ -42,6 +41,16 @@ const MAX_RETRIES: u64 = 10;
 const MAX_RETRY_DELAY_MS: u64 = 60_000;
 /// What all variables of one tool may take together.
 const MAX_ENVIRONMENT: usize = 64 * 1_024;
+
+/// Where what a manifest names is looked for.
+pub struct Base<'a> {
+    /// Relative paths start here.
+    pub home: &'a Path,
+    /// The program starts here, unless told otherwise.
+    pub start: &'a Path,
+    /// What is run where no command is named.
+    pub program: Option<&'a Path>,
+}
 
 /// How a tool's program is started and kept.
 pub struct Manifest {
@@ -89,23 +98,16 @@ impl Manifest {
     /// Reads how the program is started. Nothing is looked up or opened: that happens when it starts.
     pub fn read(
         map: &Map<String, Value>,
-        entry: &Entry,
-        origin: &Origin,
+        base: &Base,
         place: &Place,
         report: &mut Report,
     ) -> Option<Manifest> {
         let fields = Fields::new("", map);
         fields.unknown(&FIELDS, |field, what, hint| report.warn(field, what, hint));
-        let home = origin.file.parent().unwrap_or(Path::new("/"));
-        // A tool made of a folder starts in that folder; a file alone starts in the project.
-        let start = if entry.is_folder {
-            home
-        } else {
-            place.directory()
-        };
+        let home = base.home;
         let dir = match fields.text(report, "workingDir") {
             Some(named) => home.join(named),
-            None => start.to_path_buf(),
+            None => base.start.to_path_buf(),
         };
         let args = arguments(&fields, report);
         let (program, shown) = match fields.text(report, "command") {
@@ -123,7 +125,7 @@ impl Manifest {
             Some(command) => (command.into(), command.to_owned()),
             // It is there and no text, which was told.
             None if map.get("command").is_some_and(|value| !value.is_null()) => return None,
-            None => match entry.program {
+            None => match base.program {
                 Some(program) => {
                     let name = program.file_name().unwrap_or_default();
                     (program.into(), name.to_string_lossy().into_owned())
@@ -180,7 +182,8 @@ impl Manifest {
         }
     }
 
-    pub fn recipe(&self, name: &str) -> Recipe {
+    /// How the program is started; `mask` hides what nobody else may read of what it says.
+    pub fn recipe(&self, name: &str, mask: Mask) -> Recipe {
         Recipe {
             name: name.to_owned(),
             program: self.program.clone(),
@@ -190,7 +193,13 @@ impl Manifest {
             size: self.size,
             keep: self.keep,
             retries: self.retries,
+            mask,
         }
+    }
+
+    /// The values of its own variables.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.vars.iter().map(|(_, value)| value.as_str())
     }
 
     /// Differs wherever the program would be started or kept in another way.

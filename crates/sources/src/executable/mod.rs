@@ -10,23 +10,23 @@
 //! * [`run`]: one call.
 
 pub mod bundle;
-mod definition;
-mod manifest;
-mod run;
+pub mod definition;
+pub mod manifest;
+pub mod run;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib_core::{Access, ErrorType, Problem, Scope, SourceKind, Tool};
 
 use crate::fields::Report;
-use crate::worker::{Fault, Key, Pool};
+use crate::worker::{Fault, Key, Mask, Pool};
 use crate::{Loaded, Origin, Place};
 use definition::Definition;
-use manifest::Manifest;
+use manifest::{Base, Manifest};
 
 /// The file that says what a folder's tool is.
 pub const MANIFEST: &str = "tool.json";
@@ -58,13 +58,16 @@ pub struct Draft {
 
 /// Where the tool comes from, as it will be told.
 #[derive(Clone)]
-struct Home {
-    file: std::path::PathBuf,
-    scope: Scope,
-    access: Access,
-    /// The entry's name without its suffix.
-    stem: String,
-    hash: String,
+pub struct Home {
+    pub source: SourceKind,
+    /// None for what lies in no folder.
+    pub file: Option<PathBuf>,
+    pub scope: Option<Scope>,
+    pub module: String,
+    pub access: Access,
+    /// What it is called as long as nobody says otherwise: the entry's name without its suffix.
+    pub stem: String,
+    pub hash: String,
 }
 
 /// What reading an entry gave.
@@ -77,17 +80,31 @@ pub enum Read {
 /// Reads an entry. Starts nothing.
 pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
     let mut report = Report::new(origin.file, SourceKind::Executable);
+    let stem = stem(entry.name);
     let home = Home {
-        file: origin.file.to_path_buf(),
-        scope: origin.scope,
+        source: SourceKind::Executable,
+        file: Some(origin.file.to_path_buf()),
+        scope: Some(origin.scope),
+        module: format!("{}.{stem}", origin.scope.as_str()),
         access: origin.access.clone(),
-        stem: stem(entry.name).to_owned(),
+        stem: stem.to_owned(),
         hash: entry.hash.to_owned(),
     };
     let Some(map) = manifest::parse(entry.manifest, &mut report) else {
         return ready(Vec::new(), report);
     };
-    let manifest = Manifest::read(&map, entry, origin, place, &mut report);
+    let folder = origin.file.parent().unwrap_or(Path::new("/"));
+    let base = Base {
+        home: folder,
+        // A tool made of a folder starts in that folder; a file alone starts in the project.
+        start: if entry.is_folder {
+            folder
+        } else {
+            place.directory()
+        },
+        program: entry.program,
+    };
+    let manifest = Manifest::read(&map, &base, place, &mut report);
     let Some(manifest) = manifest.filter(|_| !report.failed) else {
         return ready(Vec::new(), report);
     };
@@ -96,7 +113,8 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         return ready(tool.into_iter().collect(), report);
     }
     let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
-    let pool = place.workers.pool(key.clone(), manifest.recipe(&home.stem));
+    let recipe = manifest.recipe(&home.stem, Mask::default());
+    let pool = place.workers.pool(key.clone(), recipe);
     let draft = Draft {
         written: map,
         manifest,
@@ -137,8 +155,8 @@ fn stem(name: &str) -> &str {
 
 impl Draft {
     /// The file that the tool is told to come from.
-    pub fn file(&self) -> &Path {
-        &self.home.file
+    pub fn file(&self) -> Option<&Path> {
+        self.home.file.as_deref()
     }
 
     /// Does `tool.json` say all that has to be known?
@@ -179,15 +197,18 @@ impl Draft {
             kind,
             format!("the program could not be asked what it is: {told}"),
         );
+        let mut problem = problem.hint(hint);
+        problem.file = self.home.file.clone();
         Loaded {
             tools: Vec::new(),
-            problems: vec![problem.file(&self.home.file).hint(hint)],
+            problems: vec![problem],
         }
     }
 
     /// Makes the tools of what the program said, which `tool.json` overrules.
     fn finish(&self, hello: &Value) -> Loaded {
-        let mut report = Report::new(&self.home.file, SourceKind::Executable);
+        let file = self.home.file.as_deref().unwrap_or(Path::new("/"));
+        let mut report = Report::new(file, SourceKind::Executable);
         let definitions = Definition::all(&self.home, &self.written, hello, &mut report);
         let tools: Vec<Arc<Tool>> = definitions
             .iter()

@@ -1,21 +1,71 @@
 //! One call of an executable tool.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use serde_json::Value;
 use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Outcome, Run, Standing};
 
-use crate::worker::{Execute, Pool, answered};
+use crate::worker::{Execute, Fault, Pool, answered};
 
 /// A tool that a worker runs.
 pub struct Executable {
     /// None where the program may not run.
     pub pool: Option<Arc<Pool>>,
-    /// What the program calls it, where it has several.
-    pub tool: Option<String>,
+    pub tool: Which,
     /// The project.
     pub directory: Arc<Path>,
+}
+
+/// What the program calls the tool.
+#[derive(Clone)]
+pub enum Which {
+    /// Nothing: it has no other.
+    Only,
+    Named(String),
+    /// Known once the program was asked: it may have several, of which this is the one of that name.
+    Asked {
+        name: String,
+        said: Arc<OnceLock<Option<String>>>,
+    },
+}
+
+impl Which {
+    pub fn asked(name: &str) -> Which {
+        Which::Asked {
+            name: name.to_owned(),
+            said: Arc::default(),
+        }
+    }
+
+    /// The tool's name for `execute`, where the program has to be told.
+    async fn told<'a>(&'a self, pool: &Arc<Pool>) -> Result<Option<&'a str>, Fault> {
+        match self {
+            Which::Only => Ok(None),
+            Which::Named(name) => Ok(Some(name)),
+            Which::Asked { name, said } => {
+                if let Some(said) = said.get() {
+                    return Ok(said.as_deref());
+                }
+                let hello = pool.hello().await?;
+                let own = one_of(&hello, name).and_then(|one| Some(one.get("name")?.as_str()?));
+                Ok(said.get_or_init(|| own.map(str::to_owned)).as_deref())
+            }
+        }
+    }
+}
+
+/// Of a program that has several tools: the one of this name, or the only one.
+pub fn one_of<'a>(hello: &'a Value, name: &str) -> Option<&'a Value> {
+    let tools = hello.get("tools")?.as_array()?;
+    let named = tools
+        .iter()
+        .find(|one| one.get("name").and_then(Value::as_str) == Some(name));
+    named.or(match tools.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    })
 }
 
 impl Run for Executable {
@@ -42,7 +92,11 @@ impl Executable {
         let Some(pool) = &self.pool else {
             return Err(CallError::denied(format!("`{name}` may not run")));
         };
-        let params = Execute::new(call, &self.directory, self.tool.as_deref());
+        let which = match self.tool.told(pool).await {
+            Ok(which) => which,
+            Err(fault) => return Err(fault.into_call_error(name)),
+        };
+        let params = Execute::new(call, &self.directory, which);
         let context = Some(call.context.clone());
         let (id, start) = (&call.context.call_id, Instant::now());
         tracing::debug!(tool = name, call = %id, "execute");

@@ -14,6 +14,7 @@ mod fault;
 mod lease;
 mod lines;
 mod log;
+mod mask;
 mod message;
 mod pool;
 mod process;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use toolcrib_core::Retries;
 
 pub(crate) use fault::{Fault, answered};
+pub(crate) use mask::Mask;
 pub use pool::Pool;
 pub(crate) use request::Execute;
 pub use workers::{Key, Workers};
@@ -48,6 +50,8 @@ pub struct Recipe {
     /// Is a worker kept after its call?
     pub keep: Keep,
     pub retries: Retries,
+    /// What is hidden in all that it says beside its results.
+    pub(crate) mask: Mask,
 }
 
 /// What becomes of a worker after a call.

@@ -323,6 +323,7 @@ impl Pool {
         self.stand(|state| {
             state.failures.in_a_row += 1;
             state.failures.last = Some((Instant::now(), told.clone()));
+            state.standing.failures = state.failures.in_a_row;
             state.standing.failed = state.failures.in_a_row > self.recipe.retries.max;
             state.standing.health = Health::Unhealthy;
             state.standing.message = Some(told);
@@ -335,6 +336,7 @@ impl Pool {
         }
         self.stand(|state| {
             state.failures = Failures::default();
+            state.standing.failures = 0;
             state.standing.failed = false;
             state.standing.health = Health::Healthy;
             state.standing.message = None;
@@ -454,9 +456,11 @@ impl Pool {
         self.stand(|state| {
             state.standing.checked_ms = Some(now_ms());
             state.standing.health = health;
-            state.standing.message = message.map(|text| text.chars().take(500).collect());
+            let shown = message.map(|text| self.recipe.mask.text(&text).into_owned());
+            state.standing.message = shown.map(|text| text.chars().take(500).collect());
             if health == Health::Healthy {
                 state.failures = Failures::default();
+                state.standing.failures = 0;
                 state.standing.failed = false;
             }
         });

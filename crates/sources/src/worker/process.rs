@@ -20,6 +20,7 @@ use super::Recipe;
 use super::fault::{Ending, Fault};
 use super::lines::{Line, Lines, Overflow};
 use super::log::Ring;
+use super::mask::Mask;
 use super::message::{Message, Outgoing, RpcError, SUPPORTED};
 use super::workers::Ground;
 
@@ -70,6 +71,7 @@ struct Desk {
     /// Why we ended it, where it is to blame.
     blame: OnceLock<&'static str>,
     ground: Arc<Ground>,
+    mask: Mask,
 }
 
 #[derive(Default)]
@@ -118,6 +120,7 @@ impl Worker {
             ended: watch::channel(None).0,
             blame: OnceLock::new(),
             ground: ground.clone(),
+            mask: recipe.mask.clone(),
         });
         tracing::info!(tool = name, process, "worker.spawn");
         ground.events.tell(Event::WorkerSpawn {
@@ -358,6 +361,7 @@ impl Desk {
 
     /// A line for the log that came over stdout.
     fn say(&self, text: &str) {
+        let text = self.mask.text(text);
         self.ring.push(text.as_bytes());
         self.ring.push(b"\n");
         self.ground.logs.append(&self.log, text.as_bytes());
@@ -365,13 +369,20 @@ impl Desk {
 
     async fn listen(&self, mut stderr: impl AsyncRead + Unpin) {
         let mut chunk = vec![0; 8 * 1_024];
+        let mut masked = self.mask.stream();
+        let hear = |bytes: &[u8]| {
+            if !bytes.is_empty() {
+                self.ring.push(bytes);
+                self.ground.logs.append(&self.log, bytes);
+            }
+        };
         while let Ok(read) = stderr.read(&mut chunk).await {
             if read == 0 {
-                return;
+                break;
             }
-            self.ring.push(&chunk[..read]);
-            self.ground.logs.append(&self.log, &chunk[..read]);
+            hear(&masked.push(&chunk[..read]));
         }
+        hear(&masked.finish());
     }
 
     fn take(&self, message: Message) {
@@ -382,6 +393,10 @@ impl Desk {
     }
 
     fn answer(&self, id: Option<u64>, result: Result<Value, RpcError>) {
+        let result = result.map_err(|error| RpcError {
+            message: self.mask.text(&error.message).into_owned(),
+            ..error
+        });
         let mut inbox = self.inbox();
         let only = (inbox.waiting.len() == 1 && result.is_err())
             .then(|| inbox.waiting.keys().next().copied())

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use toolcrib_core::Teller;
 use toolcrib_core::store::Logs;
 use toolcrib_sandbox::{Environment, Launcher};
 
-use super::{Limits, Pool, Recipe};
+use super::process::Worker;
+use super::{Fault, Limits, Pool, Recipe};
 
 /// How often pools are looked after, at most.
 const TICK: Duration = Duration::from_secs(1);
@@ -104,6 +106,16 @@ impl Workers {
         let pool = Arc::new(Pool::new(recipe, self.ground.clone(), pools.closed));
         pools.by_key.insert(key, Arc::downgrade(&pool));
         pool
+    }
+
+    /// Starts one process outside all pools, hears what it says of itself, and ends it. Nobody is told how it stands.
+    pub(crate) async fn try_out(&self, recipe: &Recipe) -> Result<Value, Fault> {
+        let worker = Worker::start(&recipe.name, recipe, &self.ground).await?;
+        let hello = worker.hello().map(|hello| hello.value.clone());
+        worker.end();
+        let limit = self.ground.limits.end_grace + Duration::from_secs(1);
+        let _ = tokio::time::timeout(limit, worker.ended()).await;
+        hello.ok_or(Fault::Closing)
     }
 
     /// Looks after all pools until the crib ends: idle workers are stopped, running ones asked for their health.

@@ -58,7 +58,8 @@ impl Health {
         }
         let mut checked = Vec::new();
         for tool in reach.tools().await?.tools {
-            if tool.source == "executable" && tool.status != "untrusted" {
+            let program = tool.source == "executable" || tool.source == "registered";
+            if program && tool.status != "untrusted" {
                 checked.push(reach.check(&tool.name).await?);
             }
         }

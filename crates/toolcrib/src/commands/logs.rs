@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use toolcrib_core::ErrorCode;
+use toolcrib_core::{ErrorCode, SourceKind};
 use toolcrib_sources::Follow;
 use toolcrib_store::LogFiles;
 
@@ -133,7 +133,8 @@ pub async fn log_of(opened: &Opened, name: &str) -> Result<String, Failure> {
     let _sources = opened.load(Follow::Nothing).await;
     let catalog = opened.crib.tools();
     if let Some(tool) = catalog.get(name) {
-        if tool.source != toolcrib_core::SourceKind::Executable {
+        let sources = [SourceKind::Executable, SourceKind::Registered];
+        if !sources.contains(&tool.source) {
             return Err(Failure::new(
                 ErrorCode::BadRequest,
                 format!("`{name}` has no process of its own, so there is no log"),

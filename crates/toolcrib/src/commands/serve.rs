@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::memory::Trust;
 use crate::open::Opened;
 use crate::printer::{BOLD, DIM, YELLOW};
+use crate::registrar::Registrar;
 use crate::serve::socket::Socket;
 use crate::serve::{Readiness, Served, http};
 
@@ -72,6 +73,7 @@ impl Serve {
                 .with_readiness(told)
                 .with_memory(opened.memory.clone())
                 .with_config_schema(file::json_schema())
+                .with_registrar(Registrar::new(&opened, sources.clone()))
                 .with_reload(reload(sources.clone())),
         );
         // The port answers from here on; it says "not ready" until the first catalog stands.

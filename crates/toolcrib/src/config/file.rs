@@ -36,6 +36,9 @@ pub struct ConfigFile {
     #[serde(default, deserialize_with = "either")]
     #[schemars(with = "Option<AuditForm>")]
     pub audit: Option<AuditSection>,
+    /// Whether programs and registered tools are tools at all (true). A project may only say false.
+    /// Variable: TOOLCRIB_CUSTOM_TOOLS_ENABLED.
+    pub custom_tools_enabled: Option<bool>,
     /// The most workers one tool may have (10). A project may only lower it. Variable: TOOLCRIB_MAX_POOL_SIZE.
     #[schemars(range(min = 1, max = 64))]
     pub max_pool_size: Option<u64>,

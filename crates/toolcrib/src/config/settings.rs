@@ -26,6 +26,8 @@ pub struct Settings {
     pub host: IpAddr,
     pub port: u16,
     pub default_timeout: Duration,
+    /// Whether programs and registered tools are tools at all.
+    pub custom_tools_enabled: bool,
     /// The most workers one tool may have.
     pub max_pool_size: usize,
     pub health_check_interval: Duration,
@@ -75,6 +77,10 @@ impl Settings {
             .or(user.default_timeout)
             .unwrap_or(DEFAULT_TIMEOUT_MS);
         let timeout = at_most(timeout, own.default_timeout).clamp(1, MAX_TIMEOUT_MS);
+        let custom_tools = flag(env, env::CUSTOM_TOOLS_ENABLED)?
+            .or(user.custom_tools_enabled)
+            .unwrap_or(true)
+            && own.custom_tools_enabled.unwrap_or(true);
         let pool_size = number(env, env::MAX_POOL_SIZE)?
             .or(user.max_pool_size)
             .unwrap_or(DEFAULT_POOL_SIZE);
@@ -98,6 +104,7 @@ impl Settings {
             host: address(host.unwrap_or("127.0.0.1"))?,
             port,
             default_timeout: Duration::from_millis(timeout),
+            custom_tools_enabled: custom_tools,
             max_pool_size: pool_size as usize,
             health_check_interval: Duration::from_millis(health.max(MIN_HEALTH_MS)),
             outputs: OutputLimits {
@@ -118,7 +125,7 @@ impl Settings {
                 days: Some(user_audit.days.unwrap_or(DEFAULT_AUDIT_DAYS).max(1)),
                 rows: Some(user_audit.max_rows.unwrap_or(DEFAULT_AUDIT_ROWS).max(1)),
             },
-            folders: folders(env, project, trusted, &user, &own),
+            folders: folders(env, project, trusted, custom_tools, &user, &own),
         })
     }
 }
@@ -174,6 +181,12 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
             "a project may not decide how your calls are recorded",
         );
     }
+    if own.custom_tools_enabled == Some(true) {
+        return refuse(
+            "custom_tools_enabled = true",
+            "a project may turn programs off, never on",
+        );
+    }
     if own.health_check_interval.is_some() {
         return refuse(
             "health_check_interval",
@@ -212,6 +225,7 @@ fn folders(
     env: &Env,
     project: Option<&Project>,
     trusted: bool,
+    programs: bool,
     user: &ConfigFile,
     own: &ConfigFile,
 ) -> Vec<Folder> {
@@ -266,6 +280,7 @@ fn folders(
             rank: folders.len() as u16,
             access,
             trusted: Vec::new(),
+            programs,
         });
     }
     folders
@@ -309,6 +324,17 @@ fn audit_variable(env: &Env) -> Result<Option<AuditMode>, ConfigError> {
         Some(Some("required")) => Ok(Some(AuditMode::Required)),
         Some(Some("best-effort")) => Ok(Some(AuditMode::BestEffort)),
         Some(_) => Err(bad_variable(env::AUDIT, "`best-effort` or `required`")),
+    }
+}
+
+fn flag(env: &Env, name: &str) -> Result<Option<bool>, ConfigError> {
+    let Some(value) = env.get(name) else {
+        return Ok(None);
+    };
+    match value.to_str() {
+        Some("true" | "1") => Ok(Some(true)),
+        Some("false" | "0") => Ok(Some(false)),
+        _ => Err(bad_variable(name, "true or false")),
     }
 }
 

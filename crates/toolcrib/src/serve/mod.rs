@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::{BoxFuture, Caller, Catalog, Change, Crib};
 
 use crate::memory::Memory;
+use crate::registrar::Registrar;
 
 /// Looks at every source again and says what changed.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Change> + Send + Sync>;
@@ -80,6 +81,8 @@ pub struct Served {
     pub config_schema: String,
     /// The store, for what is read from there; none in a crib of a test's.
     pub memory: Option<Arc<Memory>>,
+    /// Where tools are registered; none where nothing is remembered.
+    pub registrar: Option<Arc<Registrar>>,
     caller: Caller,
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
@@ -112,6 +115,7 @@ impl Served {
             shutdown: CancellationToken::new(),
             config_schema: String::new(),
             memory: None,
+            registrar: None,
             caller: Caller::new(CLIENT),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             in_flight: watch::Sender::new(0),
@@ -152,6 +156,12 @@ impl Served {
     #[must_use]
     pub fn with_config_schema(mut self, schema: String) -> Served {
         self.config_schema = schema;
+        self
+    }
+
+    #[must_use]
+    pub fn with_registrar(mut self, registrar: Registrar) -> Served {
+        self.registrar = Some(Arc::new(registrar));
         self
     }
 

@@ -6,6 +6,7 @@
 
 mod call;
 mod check;
+mod custom_tool;
 mod definition;
 mod event;
 mod problem;
@@ -14,6 +15,10 @@ mod tool;
 
 pub use call::{AttachmentType, AttachmentView, CallBody, ErrorBody, ErrorView, OutcomeView};
 pub use check::CheckView;
+pub use custom_tool::{
+    CustomToolCreate, CustomToolFields, CustomToolList, CustomToolUpdate, CustomToolView, TestBody,
+    ValidationView,
+};
 pub use definition::{DefinitionList, Form};
 pub use event::{
     CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, StandingView, WorkerView,

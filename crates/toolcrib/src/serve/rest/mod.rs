@@ -26,6 +26,7 @@ use crate::wire::{
 
 mod body;
 mod calls;
+mod custom_tools;
 mod definitions;
 mod docs;
 mod events;
@@ -46,6 +47,7 @@ pub use body::{MAX_BODY, read};
     tags(
         (name = "tools", description = "The catalog, and calls"),
         (name = "calls", description = "The record of calls"),
+        (name = "custom-tools", description = "Tools that are registered by name and command"),
         (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
         (name = "crib", description = "How the crib itself is doing"),
         (name = "docs", description = "This description"),
@@ -68,6 +70,15 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(tools::show))
         .routes(routes!(tools::check))
         .routes(routes!(tools::call))
+        .routes(routes!(custom_tools::list, custom_tools::create))
+        .routes(routes!(
+            custom_tools::show,
+            custom_tools::update,
+            custom_tools::remove
+        ))
+        .routes(routes!(custom_tools::validate))
+        .routes(routes!(custom_tools::health))
+        .routes(routes!(custom_tools::test))
         .routes(routes!(outputs::read))
         .routes(routes!(calls::list))
         .routes(routes!(calls::show))

@@ -198,12 +198,18 @@ pub async fn call(
     body: Body,
 ) -> Result<Response, Refusal> {
     let tool = named(name)?;
+    let body = body::parse(&body::read(body).await?)?;
+    run(served, tool, body).await
+}
+
+/// One call, in a task of its own.
+pub async fn run(served: Arc<Served>, tool: String, body: CallBody) -> Result<Response, Refusal> {
     let CallBody {
         arguments,
         run_id,
         session_id,
         message_id,
-    } = body::parse(&body::read(body).await?)?;
+    } = body;
     let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
     let mut context = Context::new(call_id.clone());
     context.session_id = session_id.or(run_id).map(Arc::from);

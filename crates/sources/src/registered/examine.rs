@@ -1,0 +1,190 @@
+//! Starts a registration's program to see whether it is what it is said to be, and fills in what it alone knows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use toolcrib_core::store::CustomTool;
+use toolcrib_core::{Access, Problem, Severity, SourceKind};
+
+use super::{content_hash, manifest, recipe, written};
+use crate::Place;
+use crate::executable::Home;
+use crate::executable::definition::Definition;
+use crate::executable::run::one_of;
+use crate::fields::Report;
+use crate::options;
+
+/// Beyond the handshake's own limit: starting, and ending what was started.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// What an examination gave.
+#[derive(Debug, Clone)]
+pub struct Examination {
+    /// The registration, with what the program said where it said nothing itself.
+    pub tool: CustomTool,
+    /// Why it is not valid; none when it is.
+    pub errors: Vec<String>,
+    /// What is odd, and stands as it is stored.
+    pub warnings: Vec<String>,
+}
+
+impl Examination {
+    pub fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+/// Starts the program, hears what it says of itself, and ends it.
+pub async fn examine(tool: &CustomTool, place: &Arc<Place>) -> Examination {
+    let mut found = Examination {
+        tool: tool.clone(),
+        errors: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let mut report = Report::without_file(SourceKind::Registered);
+    match said(tool, place, &mut report).await {
+        Ok(Some(said)) => complete(&mut found, &said, &mut report),
+        Ok(None) => {}
+        Err(error) => found.errors.push(error),
+    }
+    if found.errors.is_empty() && !report.failed {
+        usable(&found.tool, place, &mut report);
+    }
+    for problem in report.finish() {
+        match problem.severity {
+            Severity::Error => found.errors.push(told(&problem)),
+            Severity::Warning => found.warnings.push(told(&problem)),
+        }
+    }
+    if found.is_valid() {
+        let tool = found.tool.clone();
+        let hashed = tokio::task::spawn_blocking(move || content_hash(&tool));
+        found.tool.content_hash = hashed.await.unwrap_or_default();
+    }
+    found
+}
+
+/// The name that a program gives itself, for whoever registers it without one.
+pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<String, Vec<String>> {
+    let mut report = Report::without_file(SourceKind::Registered);
+    let said = said(tool, place, &mut report)
+        .await
+        .map_err(|error| vec![error])?;
+    let problems = report.finish();
+    match said
+        .as_ref()
+        .and_then(|said| said.get("name"))
+        .and_then(Value::as_str)
+    {
+        Some(name) => Ok(name.to_owned()),
+        None if problems.is_empty() => {
+            Err(vec!["its answer to `initialize` has no `name`".to_owned()])
+        }
+        None => Err(problems.iter().map(told).collect()),
+    }
+}
+
+/// What the program says of the tool; nothing where the report says why it can't be asked.
+async fn said(
+    tool: &CustomTool,
+    place: &Arc<Place>,
+    report: &mut Report<'_>,
+) -> Result<Option<Value>, String> {
+    let Some(manifest) = manifest(&written(tool), place, report).filter(|_| !report.failed) else {
+        return Ok(None);
+    };
+    let recipe = recipe(tool, &manifest);
+    let limit = place.workers.limits().handshake + MARGIN;
+    let hello = match tokio::time::timeout(limit, place.workers.try_out(&recipe)).await {
+        Ok(Ok(hello)) => hello,
+        Ok(Err(fault)) => return Err(format!("the program can't be used: {}", fault.told())),
+        Err(_) => {
+            return Err(format!(
+                "the program did not start and end within {} s",
+                limit.as_secs()
+            ));
+        }
+    };
+    match hello.get("tools").and_then(Value::as_array) {
+        None => Ok(Some(hello)),
+        Some(tools) => match one_of(&hello, &tool.name) {
+            Some(one) => {
+                let mut one = one.clone();
+                if let (Some(one), Some(version)) = (one.as_object_mut(), hello.get("version")) {
+                    one.entry("version").or_insert_with(|| version.clone());
+                }
+                Ok(Some(one))
+            }
+            None => {
+                let names = tools.iter().filter_map(|one| one.get("name")?.as_str());
+                let names: Vec<&str> = names.take(10).collect();
+                Err(format!(
+                    "the program has {} tools and none named `{}`; register it under one of their names: {}",
+                    tools.len(),
+                    tool.name,
+                    names.join(", ")
+                ))
+            }
+        },
+    }
+}
+
+/// Fills in what is missing and compares the rest. What is stored stands.
+fn complete(found: &mut Examination, said: &Value, report: &mut Report) {
+    let text = |key: &str| said.get(key).and_then(Value::as_str).map(str::trim);
+    let Examination { tool, warnings, .. } = found;
+    let mut differs = |what: &str| {
+        warnings.push(format!(
+            "the program says another {what} than is stored; what is stored stands"
+        ));
+    };
+    if let Some(name) = text("name").filter(|name| *name != tool.name) {
+        let name: String = name.chars().take(64).collect();
+        differs(&format!("name (`{name}`)"));
+    }
+    for (key, kept) in [
+        ("description", &mut tool.description),
+        ("version", &mut tool.version),
+    ] {
+        match text(key) {
+            Some(said) if kept.is_empty() => *kept = said.to_owned(),
+            Some(said) if said != kept.as_str() => differs(key),
+            _ => {}
+        }
+    }
+    if let Some(schema) = said.get("inputSchema").filter(|schema| !schema.is_null()) {
+        options::schema(schema, "initialize.inputSchema", report);
+        match &tool.input_schema {
+            Value::Null => tool.input_schema = schema.clone(),
+            kept if kept != schema => differs("inputSchema"),
+            _ => {}
+        }
+    }
+}
+
+/// Would it make a tool?
+fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) {
+    let mut known = written(tool);
+    let Some(manifest) = manifest(&known, place, report) else {
+        return;
+    };
+    known.remove("env");
+    let home = Home {
+        source: SourceKind::Registered,
+        file: None,
+        scope: None,
+        module: String::new(),
+        access: Access::Open,
+        stem: tool.name.clone(),
+        hash: String::new(),
+    };
+    Definition::remembered(&home, known).tool(&manifest, None, place, report);
+}
+
+fn told(problem: &Problem) -> String {
+    match problem.hint.as_str() {
+        "" => problem.message.clone(),
+        hint => format!("{}: {hint}", problem.message),
+    }
+}

@@ -1,0 +1,149 @@
+//! Registered tools: what the store remembers by name and command becomes a tool, as a program in a folder does.
+//!
+//! A registration has the fields of `tool.json` and runs as an executable does; it belongs to the user and is there in
+//! every project. Every change of any process is heard of through the store and applied. A store in trouble leaves
+//! the last known registrations serving.
+//!
+//! * [`reading`]: a registration as JSON, in both directions.
+//! * [`examine`]: starts a program to see whether it is what it is said to be.
+//! * [`follow`]: the task that keeps the catalog as the store has it.
+
+mod examine;
+mod follow;
+mod reading;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use toolcrib_core::store::{CustomTool, Registrations};
+use toolcrib_core::{Access, Rank, SourceKey, SourceKind, Update};
+
+use crate::executable::Home;
+use crate::executable::bundle;
+use crate::executable::definition::Definition;
+use crate::executable::manifest::{Base, Manifest};
+use crate::fields::Report;
+use crate::worker::{Key, Mask, Recipe};
+use crate::{Loaded, Place};
+
+pub use examine::{Examination, described_name, examine};
+pub(crate) use follow::Handle;
+pub use reading::{HIDDEN, Read, Reading, read, written};
+
+/// Where registrations are read, and where their changes are heard of.
+pub struct Registered {
+    pub store: Arc<dyn Registrations>,
+    pub changes: watch::Receiver<u64>,
+    /// Whether there may be registered tools at all.
+    pub enabled: bool,
+}
+
+/// What every registration is kept under in the catalog.
+fn key(name: &str) -> SourceKey {
+    SourceKey(format!("registered:{name}").into())
+}
+
+/// The tool that a registration makes; `stamp` differs when its files do.
+fn update(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Update {
+    let loaded = load(tool, stamp, place);
+    Update {
+        key: key(&tool.name),
+        rank: Rank::Registered,
+        file: None,
+        tools: loaded.tools,
+        problems: loaded.problems,
+    }
+}
+
+fn load(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Loaded {
+    let mut report = Report::without_file(SourceKind::Registered);
+    report.tool = Some(tool.name.clone());
+    let mut known = written(tool);
+    let Some(manifest) = manifest(&known, place, &mut report).filter(|_| !report.failed) else {
+        return Loaded {
+            tools: Vec::new(),
+            problems: report.finish(),
+        };
+    };
+    // Values of variables go into no hash that others may see; the revision stands for them.
+    known.remove("env");
+    let home = Home {
+        source: SourceKind::Registered,
+        file: None,
+        scope: None,
+        module: SourceKind::Registered.as_str().to_owned(),
+        access: Access::Open,
+        stem: tool.name.clone(),
+        hash: format!("{}-{}-{stamp}", tool.id, tool.revision),
+    };
+    let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
+    let recipe = recipe(tool, &manifest);
+    let pool = place.workers.pool(Key(key.into()), recipe);
+    let made =
+        Definition::remembered(&home, known).tool(&manifest, Some(&pool), place, &mut report);
+    Loaded {
+        tools: made.into_iter().collect(),
+        problems: report.finish(),
+    }
+}
+
+fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Option<Manifest> {
+    let root = place.directory();
+    let base = Base {
+        home: root,
+        start: root,
+        program: None,
+    };
+    Manifest::read(map, &base, place, report)
+}
+
+fn recipe(tool: &CustomTool, manifest: &Manifest) -> Recipe {
+    manifest.recipe(&tool.name, Mask::of(manifest.values()))
+}
+
+/// The files that a registration names: its program, and arguments that are files.
+fn files(tool: &CustomTool) -> Vec<PathBuf> {
+    let named = std::iter::once(&tool.command).chain(&tool.args);
+    let absolute = named.map(Path::new).filter(|path| path.is_absolute());
+    absolute.map(Path::to_path_buf).collect()
+}
+
+/// Differs when one of the files may have changed. Looks at the disk.
+fn stamp(files: &[PathBuf]) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let mut hash = Sha256::new();
+    for file in files {
+        let meta = std::fs::metadata(file).ok();
+        let seen = meta.map(|m| (m.ino(), m.len(), m.mtime(), m.mtime_nsec(), m.mode()));
+        hash.update(format!("{seen:?}"));
+    }
+    crate::folder::hex(&hash.finalize()[..8])
+}
+
+/// What a yes to this registration is a yes to: how its program is started, what it declares, what its files hold.
+/// Names of variables count, their values do not.
+fn content_hash(tool: &CustomTool) -> String {
+    let names: Vec<&String> = tool.env.0.keys().collect();
+    let said = serde_json::json!([
+        tool.command,
+        tool.args,
+        tool.working_dir,
+        names,
+        tool.permissions,
+        tool.sandbox
+    ]);
+    let mut hash = Sha256::new();
+    hash.update(said.to_string());
+    for file in files(tool) {
+        let regular = std::fs::metadata(&file)
+            .ok()
+            .filter(std::fs::Metadata::is_file);
+        if let Some(digest) = regular.and_then(|meta| bundle::content(&file, &meta).ok()) {
+            hash.update(digest);
+        }
+    }
+    crate::folder::hex(&hash.finalize())
+}

@@ -1,0 +1,368 @@
+//! Registered tools as people change them: read, checked by starting the program, kept, and shown to everybody at once.
+//!
+//! REST and the command line both come here, so a registration is the same thing wherever it is made.
+
+mod store;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use toolcrib_core::store::{CustomTool, RegisteredHealth, RegisteredStatus};
+use toolcrib_core::{CallError, Crib, ErrorCode, Health, Problem, SourceKind, Status, Tool};
+use toolcrib_sources::registered::{self, Examination, Reading};
+use toolcrib_sources::{Place, Sources};
+use toolcrib_store::{CustomTools, StoreError, ToolPage};
+
+use crate::failure::Failure;
+use crate::memory::Memory;
+use crate::open::Opened;
+use crate::wire::CheckView;
+
+pub use store::changes;
+
+/// How many programs are examined at once, and how long one may wait for its turn.
+const AT_ONCE: usize = 8;
+const TURN: Duration = Duration::from_secs(30);
+
+/// What has to be looked at again when it is changed.
+const EXAMINED: [&str; 8] = [
+    "command",
+    "args",
+    "env",
+    "workingDir",
+    "inputSchema",
+    "outputSchema",
+    "permissions",
+    "sandbox",
+];
+
+pub struct Registrar {
+    memory: Arc<Memory>,
+    place: Arc<Place>,
+    crib: Arc<Crib>,
+    default_timeout_ms: u64,
+    /// Whether there may be registered tools, as long as no source says otherwise.
+    enabled: bool,
+    sources: Arc<OnceLock<Sources>>,
+    turns: Semaphore,
+}
+
+/// A registration that was made or changed, and what is odd about it.
+#[derive(Debug)]
+pub struct Kept {
+    pub tool: CustomTool,
+    pub warnings: Vec<String>,
+}
+
+impl Registrar {
+    /// `sources` may be filled later, or never where nothing runs on after the change.
+    pub fn new(opened: &Opened, sources: Arc<OnceLock<Sources>>) -> Registrar {
+        let limit = opened.settings.default_timeout.as_millis();
+        Registrar {
+            memory: opened.memory.clone(),
+            place: opened.place.clone(),
+            crib: opened.crib.clone(),
+            default_timeout_ms: u64::try_from(limit).unwrap_or(u64::MAX),
+            enabled: opened.settings.custom_tools_enabled,
+            sources,
+            turns: Semaphore::new(AT_ONCE),
+        }
+    }
+
+    fn tools(&self) -> Result<CustomTools, CallError> {
+        Ok(self.memory.store().map_err(refused)?.custom_tools())
+    }
+
+    pub async fn list(
+        &self,
+        status: Option<RegisteredStatus>,
+        offset: u64,
+        limit: u64,
+    ) -> Result<ToolPage, CallError> {
+        let listed = self.tools()?.list(status, offset, limit).await;
+        listed.map_err(refused)
+    }
+
+    pub async fn get(&self, name: &str) -> Result<CustomTool, CallError> {
+        let found = self.tools()?.get(name).await.map_err(refused)?;
+        found.ok_or_else(|| missing(name))
+    }
+
+    /// Keeps a new registration: `active` when its program is what it is said to be, `inactive` when nobody looked.
+    pub async fn create(&self, mut body: Map<String, Value>) -> Result<Kept, CallError> {
+        let validate = flag(&mut body, "validate")?.unwrap_or(true);
+        let mut read = self.read(&body, &Reading::New)?;
+        let taken = self.tools()?.get(&read.tool.name).await.map_err(refused)?;
+        if taken.is_some() {
+            return Err(conflict(&read.tool.name, "a registered tool"));
+        }
+        self.is_free(&read.tool.name)?;
+        let mut warnings = told(&read.warnings);
+        if validate {
+            let examined = self.examine(&read.tool).await?;
+            warnings.extend(examined.warnings.clone());
+            read.tool = valid(examined)?;
+            read.tool.status = RegisteredStatus::Active;
+        }
+        let kept = self.tools()?.create(read.tool).await.map_err(refused)?;
+        self.settle().await;
+        Ok(Kept {
+            tool: kept,
+            warnings,
+        })
+    }
+
+    /// Changes a registration. What says how its program runs is looked at again before it counts.
+    pub async fn change(
+        &self,
+        name: &str,
+        mut body: Map<String, Value>,
+    ) -> Result<Kept, CallError> {
+        let validate = flag(&mut body, "validate")?;
+        let wanted = status(&mut body)?;
+        let before = self.get(name).await?;
+        let mut read = self.read(&body, &Reading::Change(&before))?;
+        let touched = EXAMINED.iter().any(|key| body.contains_key(*key));
+        let incomplete = read.tool.description.is_empty() || read.tool.input_schema.is_null();
+        let serves = wanted.unwrap_or(before.status) == RegisteredStatus::Active;
+        if serves && validate == Some(false) && (wanted.is_some() || incomplete) {
+            return Err(bad("a tool can't be `active` without being validated")
+                .hint("leave `validate` out, or leave `status` out to store it `inactive`"));
+        }
+        let mut warnings = told(&read.warnings);
+        let matters = touched || wanted.is_some() || (incomplete && serves);
+        let inactive = wanted == Some(RegisteredStatus::Inactive);
+        let tool = &mut read.tool;
+        if matters && !inactive && validate != Some(false) {
+            let examined = self.examine(tool).await?;
+            warnings.extend(examined.warnings.clone());
+            *tool = valid(examined)?;
+            tool.error_message = None;
+            // What failed and was mended serves again; what a person took out stays out.
+            tool.status = wanted.unwrap_or(match before.status {
+                RegisteredStatus::Error => RegisteredStatus::Active,
+                other => other,
+            });
+        } else if inactive || (touched && validate == Some(false)) {
+            tool.status = RegisteredStatus::Inactive;
+            tool.error_message = None;
+        }
+        let kept = self.tools()?.update(read.tool).await.map_err(refused)?;
+        self.settle().await;
+        Ok(Kept {
+            tool: kept,
+            warnings,
+        })
+    }
+
+    pub async fn remove(&self, name: &str) -> Result<(), CallError> {
+        if !self.tools()?.delete(name).await.map_err(refused)? {
+            return Err(missing(name));
+        }
+        self.settle().await;
+        Ok(())
+    }
+
+    /// Starts the program to see whether it is what is stored. A tool that had failed and is well again serves again.
+    pub async fn validate(&self, name: &str) -> Result<Examination, CallError> {
+        let tool = self.get(name).await?;
+        let examined = self.examine(&tool).await?;
+        if examined.is_valid() && tool.status == RegisteredStatus::Error {
+            let tools = self.tools()?;
+            let set = tools.set_status(name, RegisteredStatus::Active, None);
+            set.await.map_err(refused)?;
+            self.settle().await;
+        }
+        Ok(examined)
+    }
+
+    /// How the tool's process is doing. Of a tool that does not serve, what is remembered is told.
+    pub async fn health(&self, name: &str) -> Result<CheckView, CallError> {
+        let stored = self.get(name).await?;
+        let Some(tool) = self.serving(name) else {
+            return Ok(CheckView {
+                name: stored.name,
+                status: stored.status.as_str().to_owned(),
+                health_status: stored.health.as_str().to_owned(),
+                last_health_check: stored.last_health_check_ms,
+                message: stored.error_message,
+            });
+        };
+        let view = CheckView::of(&tool).await;
+        let health = RegisteredHealth::parse(&view.health_status).unwrap_or_default();
+        if let Some(at) = view.last_health_check {
+            let noted = self.tools()?.set_health(name, health, at).await;
+            if let Err(error) = noted {
+                tracing::debug!(%error, tool = name, "its health could not be noted");
+            }
+        }
+        Ok(view)
+    }
+
+    /// The tool of this registration in the catalog; none when it is not offered, or another took its name.
+    pub fn serving(&self, name: &str) -> Option<Arc<Tool>> {
+        let catalog = self.crib.tools();
+        let tool = catalog.get(name)?;
+        (tool.source == SourceKind::Registered).then(|| tool.clone())
+    }
+
+    /// How a tool is doing right now, where it serves.
+    pub fn live_health(&self, name: &str) -> Option<(Health, Option<u64>)> {
+        let standing = self.serving(name)?.run.standing();
+        (standing.health != Health::Unknown).then_some((standing.health, standing.checked_ms))
+    }
+
+    /// A tool that is registered, for a call of it.
+    pub async fn callable(&self, name: &str) -> Result<(), CallError> {
+        let stored = self.get(name).await?;
+        if self.serving(name).is_some() {
+            return Ok(());
+        }
+        let why = match stored.status {
+            RegisteredStatus::Active => format!("`{name}` is not in the catalog"),
+            status => format!("`{name}` is {}", status.as_str()),
+        };
+        let hint = match stored.status {
+            RegisteredStatus::Active => "`toolcrib errors` says why".to_owned(),
+            _ => format!("`toolcrib validate {name} --activate` makes it active"),
+        };
+        Err(CallError::new(ErrorCode::Conflict, why).hint(hint))
+    }
+
+    fn read(
+        &self,
+        body: &Map<String, Value>,
+        into: &Reading,
+    ) -> Result<registered::Read, CallError> {
+        registered::read(body, into, self.default_timeout_ms, &self.place).map_err(|problems| {
+            let errors = told(&problems);
+            let messages: Vec<&str> = problems.iter().map(|one| one.message.as_str()).collect();
+            let shown = messages[..messages.len().min(5)].join("; ");
+            let hint = problems.first().map(|one| one.hint.clone());
+            bad(shown)
+                .hint(hint.unwrap_or_default())
+                .data(json!({"errors": errors}))
+        })
+    }
+
+    /// A name that a file or the binary holds is not free.
+    fn is_free(&self, name: &str) -> Result<(), CallError> {
+        let catalog = self.crib.tools();
+        match catalog.get(name) {
+            Some(tool) if tool.source == SourceKind::Builtin => {
+                Err(conflict(name, "a built-in tool"))
+            }
+            // What nobody trusted yet takes no name from what may run.
+            Some(tool)
+                if tool.source != SourceKind::Registered && tool.status() != Status::Untrusted =>
+            {
+                let file = tool.file.as_ref().map(|file| file.display().to_string());
+                Err(conflict(name, &format!("`{}`", file.unwrap_or_default())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn examine(&self, tool: &CustomTool) -> Result<Examination, CallError> {
+        let enabled = match self.sources.get() {
+            Some(sources) => sources.is_registered_enabled(),
+            None => self.enabled,
+        };
+        if !enabled {
+            return Err(CallError::denied("programs and registered tools are turned off")
+                .hint("set `custom_tools_enabled` to true in your config.toml, and look whether TOOLCRIB_CUSTOM_TOOLS_ENABLED or the project's config says false"));
+        }
+        let turn = tokio::time::timeout(TURN, self.turns.acquire()).await;
+        let Ok(Ok(_turn)) = turn else {
+            let error = CallError::new(
+                ErrorCode::LimitReached,
+                format!("{AT_ONCE} other programs are being validated"),
+            );
+            return Err(error.hint("try again in a moment"));
+        };
+        Ok(registered::examine(tool, &self.place).await)
+    }
+
+    /// Waits until the catalog has what was just changed.
+    async fn settle(&self) {
+        if let Some(sources) = self.sources.get() {
+            sources.reread_registered().await;
+        }
+    }
+}
+
+fn valid(examined: Examination) -> Result<CustomTool, CallError> {
+    if examined.is_valid() {
+        return Ok(examined.tool);
+    }
+    let message = format!(
+        "`{}` is not valid: {}",
+        examined.tool.name,
+        examined.errors.join("; ")
+    );
+    let data = json!({"errors": examined.errors, "warnings": examined.warnings});
+    Err(bad(message)
+        .hint("the program must answer `initialize`, `execute` and `health` (docs/reference/worker-protocol.md); \"validate\": false stores it `inactive`")
+        .data(data))
+}
+
+fn told(problems: &[Problem]) -> Vec<String> {
+    let one = |problem: &Problem| match problem.hint.as_str() {
+        "" => problem.message.clone(),
+        hint => format!("{}: {hint}", problem.message),
+    };
+    problems.iter().map(one).collect()
+}
+
+fn bad(message: impl Into<String>) -> CallError {
+    CallError::new(ErrorCode::BadRequest, message)
+}
+
+fn conflict(name: &str, holder: &str) -> CallError {
+    let message = format!("the name `{name}` is taken by {holder}");
+    CallError::new(ErrorCode::Conflict, message)
+        .hint("take another name, or change the one there is")
+}
+
+fn missing(name: &str) -> CallError {
+    let name: String = name.chars().take(64).collect();
+    let message = format!("there is no registered tool named `{name}`");
+    CallError::new(ErrorCode::NotFound, message)
+        .hint("GET /api/custom-tools lists them, and so does `toolcrib list`")
+}
+
+/// What the store says no to, in the words of the one table of errors.
+fn refused(error: StoreError) -> CallError {
+    let failure = Failure::from(error);
+    let error = CallError::new(failure.code, failure.message);
+    match failure.hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+fn flag(body: &mut Map<String, Value>, key: &str) -> Result<Option<bool>, CallError> {
+    match body.remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(value)) => Ok(Some(value)),
+        Some(_) => Err(bad(format!("`{key}` must be true or false"))
+            .hint(format!("write \"{key}\": true or false, without quotes"))),
+    }
+}
+
+fn status(body: &mut Map<String, Value>) -> Result<Option<RegisteredStatus>, CallError> {
+    let hint = "write \"status\": \"active\" or \"inactive\"";
+    let value = match body.remove("status") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(value) => value,
+    };
+    match value.as_str().and_then(RegisteredStatus::parse) {
+        Some(RegisteredStatus::Error) => {
+            Err(bad("`status` can't be set to `error`: the crib sets it").hint(hint))
+        }
+        Some(status) => Ok(Some(status)),
+        None => Err(bad("`status` must be \"active\" or \"inactive\"").hint(hint)),
+    }
+}

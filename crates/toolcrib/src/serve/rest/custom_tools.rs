@@ -1,0 +1,299 @@
+//! Registered tools over REST: made, changed, looked at, tried out.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use toolcrib_core::store::{CustomTool, RegisteredStatus};
+use toolcrib_core::{CallError, ErrorCode};
+use utoipa::IntoParams;
+
+use super::{Refusal, bad_request, body, json, named, tools};
+use crate::registrar::{Kept, Registrar};
+use crate::serve::Served;
+use crate::wire::{
+    CallBody, CheckView, CustomToolCreate, CustomToolList, CustomToolUpdate, CustomToolView,
+    ErrorView, OutcomeView, TestBody, ValidationView,
+};
+
+/// The largest page, and the one that is given when nobody asks for another.
+const MAX_LIMIT: u64 = 1_000;
+const LIMIT: u64 = 100;
+
+/// Which registered tools to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Filter {
+    /// Only tools of this status: `active`, `inactive` or `error`.
+    #[param(example = "active")]
+    status: Option<String>,
+    /// At most so many tools (1 to 1000, 100 when it is not given).
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u64>,
+    /// Leave out so many at the beginning.
+    #[param(minimum = 0)]
+    offset: Option<u64>,
+}
+
+fn registrar(served: &Served) -> Result<&Registrar, Refusal> {
+    served.registrar.as_deref().ok_or_else(|| {
+        CallError::unavailable("this server keeps no registrations")
+            .hint("start one with `toolcrib serve`")
+            .into()
+    })
+}
+
+/// What a registered tool looks like now: what is stored, and how its process is doing.
+fn view(registrar: &Registrar, tool: CustomTool) -> CustomToolView {
+    let live = registrar.live_health(&tool.name);
+    let mut view = CustomToolView::from(tool);
+    if let Some((health, checked)) = live {
+        view.health_status = health.as_str().to_owned();
+        view.last_health_check = checked.or(view.last_health_check);
+    }
+    view
+}
+
+fn kept(registrar: &Registrar, status: StatusCode, kept: Kept) -> Response {
+    let mut view = view(registrar, kept.tool);
+    view.warnings = kept.warnings;
+    json(status, &view)
+}
+
+async fn object(body: Body) -> Result<Map<String, Value>, CallError> {
+    let bytes = body::read(body).await?;
+    let shape = "send a JSON object such as {\"name\": \"weather\", \"command\": \"./weather\"}";
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(bad_request("the body does not fit: it must be a JSON object").hint(shape)),
+        Err(_) if bytes.trim_ascii().is_empty() => {
+            Err(bad_request("the body is empty").hint(shape))
+        }
+        Err(error) => Err(bad_request(format!("the body is not valid JSON: {error}")).hint(shape)),
+    }
+}
+
+/// Lists the registered tools, sorted by name.
+#[utoipa::path(
+    get, path = "/custom-tools", tag = "custom-tools", operation_id = "listCustomTools", params(Filter),
+    responses(
+        (status = 200, body = CustomToolList),
+        (status = 400, description = "`bad_request`: a filter is unknown or has no such value", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn list(
+    State(served): State<Arc<Served>>,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(filter) = filter.map_err(|error| {
+        let said: String = error.body_text().chars().take(300).collect();
+        bad_request(format!("the query can't be read: {said}"))
+            .hint("it takes `status`, `limit` and `offset`")
+    })?;
+    let limit = filter.limit.unwrap_or(LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        let error = bad_request(format!("`limit` must be from 1 to {MAX_LIMIT}"));
+        return Err(error.hint("take `offset` to see the next page").into());
+    }
+    let status = match filter.status.as_deref() {
+        None => None,
+        Some(word) => Some(RegisteredStatus::parse(word).ok_or_else(|| {
+            let word: String = word.chars().take(64).collect();
+            bad_request(format!("there is no status `{word}`"))
+                .hint("use one of: active, inactive, error")
+        })?),
+    };
+    let registrar = registrar(&served)?;
+    // No database counts further, and nobody has as many tools.
+    let offset = filter.offset.unwrap_or(0).min(i64::MAX as u64);
+    let page = registrar.list(status, offset, limit).await?;
+    let list = CustomToolList {
+        tools: page
+            .tools
+            .into_iter()
+            .map(|tool| view(registrar, tool))
+            .collect(),
+        total: page.total,
+    };
+    Ok(json(StatusCode::OK, &list))
+}
+
+/// Registers a tool. Its program is started and asked what it is, unless `validate` is false.
+#[utoipa::path(
+    post, path = "/custom-tools", tag = "custom-tools", operation_id = "createCustomTool",
+    request_body(content = CustomToolCreate, description = "At most 10 MB"),
+    responses(
+        (status = 201, description = "Registered: `active`, or `inactive` where `validate` was false", body = CustomToolView),
+        (status = 400, description = "`bad_request`: a field is wrong, or the program is not valid; `data.errors` has the reasons", body = ErrorView),
+        (status = 403, description = "`denied`: registered tools are turned off; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 409, description = "`conflict`: a registered tool, a file's tool or a built-in tool has this name", body = ErrorView),
+        (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
+        (status = 429, description = "`limit_reached`: too many programs are being validated", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn create(State(served): State<Arc<Served>>, body: Body) -> Result<Response, Refusal> {
+    let registrar = registrar(&served)?;
+    let made = registrar.create(object(body).await?).await?;
+    Ok(kept(registrar, StatusCode::CREATED, made))
+}
+
+/// Shows one registered tool. Values of its variables are never shown.
+#[utoipa::path(
+    get, path = "/custom-tools/{name}", tag = "custom-tools", operation_id = "showCustomTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    responses(
+        (status = 200, body = CustomToolView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn show(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let name = named(name)?;
+    let registrar = registrar(&served)?;
+    let tool = registrar.get(&name).await?;
+    Ok(json(StatusCode::OK, &view(registrar, tool)))
+}
+
+/// Changes a registered tool. Its program is looked at again where the change may matter to it.
+#[utoipa::path(
+    patch, path = "/custom-tools/{name}", tag = "custom-tools", operation_id = "updateCustomTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    request_body(content = CustomToolUpdate, description = "At most 10 MB; only what is named is changed"),
+    responses(
+        (status = 200, body = CustomToolView),
+        (status = 400, description = "`bad_request`: a field is wrong, a new name, or the program is not valid; nothing was changed", body = ErrorView),
+        (status = 403, description = "`denied`: registered tools are turned off; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
+        (status = 409, description = "`conflict`: somebody else changed it meanwhile", body = ErrorView),
+        (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
+        (status = 429, description = "`limit_reached`: too many programs are being validated", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn update(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let name = named(name)?;
+    let registrar = registrar(&served)?;
+    let changed = registrar.change(&name, object(body).await?).await?;
+    Ok(kept(registrar, StatusCode::OK, changed))
+}
+
+/// Unregisters a tool.
+#[utoipa::path(
+    delete, path = "/custom-tools/{name}", tag = "custom-tools", operation_id = "deleteCustomTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn remove(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    registrar(&served)?.remove(&named(name)?).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Starts the tool's program and says whether it is what is stored. One that had failed and is well again serves again.
+#[utoipa::path(
+    post, path = "/custom-tools/{name}/validate", tag = "custom-tools", operation_id = "validateCustomTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    responses(
+        (status = 200, body = ValidationView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 403, description = "`denied`: registered tools are turned off; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
+        (status = 429, description = "`limit_reached`: too many programs are being validated", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn validate(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let examined = registrar(&served)?.validate(&named(name)?).await?;
+    Ok(json(StatusCode::OK, &ValidationView::from(examined)))
+}
+
+/// Asks the tool's process how it is, starting one if need be. Of a tool that is not `active`, what is known is told.
+#[utoipa::path(
+    get, path = "/custom-tools/{name}/health", tag = "custom-tools", operation_id = "checkCustomTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    responses(
+        (status = 200, body = CheckView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn health(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let checked = registrar(&served)?.health(&named(name)?).await?;
+    Ok(json(StatusCode::OK, &checked))
+}
+
+/// Calls a registered tool, as `/tools/{name}/call` does.
+#[utoipa::path(
+    post, path = "/custom-tools/{name}/test", tag = "custom-tools", operation_id = "testCustomTool",
+    params(("name" = String, Path, description = "The tool's name")),
+    request_body(content = TestBody, description = "At most 10 MB; an empty body means no arguments"),
+    responses(
+        (status = 200, description = "The outcome; `isError` when the tool reports failure", body = OutcomeView),
+        (status = 202, description = "`approval_pending`: waits for a person", body = ErrorView),
+        (status = 400, description = "`bad_request`: the body is no such JSON", body = ErrorView),
+        (status = 403, description = "`denied`: not granted; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
+        (status = 409, description = "`conflict`: it is not `active`, so it is not in the catalog", body = ErrorView),
+        (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
+        (status = 422, description = "`invalid_arguments`: the tool's schema says no; `data` says where", body = ErrorView),
+        (status = 429, description = "`limit_reached`", body = ErrorView),
+        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+        (status = 502, description = "`crashed`: the worker died", body = ErrorView),
+        (status = 503, description = "`unavailable`: the tool can't be started, or the store is in trouble", body = ErrorView),
+        (status = 504, description = "`timed_out`: the call was stopped at its deadline", body = ErrorView),
+    )
+)]
+pub async fn test(
+    State(served): State<Arc<Served>>,
+    name: Result<Path<String>, PathRejection>,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let name = named(name)?;
+    let bytes = body::read(body).await?;
+    let TestBody { input } = body::parse(&bytes).map_err(|error| match error.code {
+        ErrorCode::BadRequest => {
+            error.hint("send a JSON object such as {\"input\": {\"name\": \"value\"}}")
+        }
+        _ => error,
+    })?;
+    registrar(&served)?.callable(&name).await?;
+    let body = CallBody {
+        arguments: input,
+        ..CallBody::default()
+    };
+    tools::run(served, name, body).await
+}
