@@ -49,7 +49,7 @@ impl Which {
                     return Ok(said.as_deref());
                 }
                 let hello = pool.hello().await?;
-                let own = one_of(&hello, name).and_then(|one| Some(one.get("name")?.as_str()?));
+                let own = one_of(&hello, name).and_then(|one| one.get("name")?.as_str());
                 Ok(said.get_or_init(|| own.map(str::to_owned)).as_deref())
             }
         }

@@ -158,11 +158,9 @@ fn take(
     ] {
         *kept = fields.get(key).cloned();
     }
-    let texts = |key: &str| -> Vec<String> {
-        let list = map.get(key).and_then(Value::as_array).into_iter().flatten();
-        list.filter_map(Value::as_str).map(str::to_owned).collect()
-    };
-    tool.args = texts("args");
+    let args = map.get("args").and_then(Value::as_array);
+    let args = args.into_iter().flatten().filter_map(Value::as_str);
+    tool.args = args.map(str::to_owned).collect();
     let dir = map.get("workingDir").and_then(Value::as_str);
     tool.working_dir = dir.map(str::to_owned);
     let vars = map

@@ -27,12 +27,16 @@ mod logs;
 mod mcp;
 mod new;
 mod reach;
+mod register;
+mod registered;
 mod relay;
 mod reload;
 mod serve;
 mod show;
 mod test;
 mod trust;
+mod unregister;
+mod validate;
 
 /// What a command gives when nothing went wrong: its exit code.
 pub type Done = Result<u8, Failure>;
@@ -59,7 +63,6 @@ Start:
   init         Make this folder a project with one working tool
   new          Write a new tool from a template, ready to be changed
   connect      Print what a coding agent needs to use the tools
-  trust        Say yes to a project's tools, or take it back
 
 Use:
   list         List the tools there are, and what did not load
@@ -70,6 +73,12 @@ Use:
   health       Ask a tool's process how it is, starting one if need be
   errors       Show what did not load, and what to do about it
   reload       Read every tool file again
+
+Keep:
+  trust        Say yes to a project's tools, or take it back
+  register     Register a program as a tool, in every project
+  unregister   Take a registered tool away
+  validate     Start a registered tool's program and say whether it is what was registered
 
 Serve:
   serve        Serve the tools over HTTP, and follow every change
@@ -111,7 +120,6 @@ pub enum Verb {
     Init(init::Init),
     New(new::New),
     Connect(connect::Connect),
-    Trust(trust::Trust),
     List(list::List),
     Show(show::Show),
     Call(call::Call),
@@ -120,6 +128,10 @@ pub enum Verb {
     Health(health::Health),
     Errors(errors::Errors),
     Reload(reload::Reload),
+    Trust(trust::Trust),
+    Register(register::Register),
+    Unregister(unregister::Unregister),
+    Validate(validate::Validate),
     Serve(serve::Serve),
     Mcp(mcp::Mcp),
     Completions(completions::Completions),
@@ -200,6 +212,9 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Health(command) => command.run(scene).await,
         Verb::Errors(command) => command.run(scene).await,
         Verb::Reload(command) => command.run(scene).await,
+        Verb::Register(command) => command.run(scene).await,
+        Verb::Unregister(command) => command.run(scene).await,
+        Verb::Validate(command) => command.run(scene).await,
         Verb::Serve(command) => command.run(scene).await,
         Verb::Mcp(command) => command.run(scene).await,
         Verb::Completions(command) => command.run(scene),

@@ -160,7 +160,7 @@ impl Reach {
     }
 }
 
-fn path_safe(name: &str) -> Result<&str, Failure> {
+pub(super) fn path_safe(name: &str) -> Result<&str, Failure> {
     let safe = name
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
@@ -228,12 +228,28 @@ impl There {
         self.get(&format!("{path}?{}", query.join("&"))).await
     }
 
-    async fn post<T: DeserializeOwned>(
+    pub(super) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
         self.send(self.client.post(self.url(path)).json(body)).await
+    }
+
+    pub(super) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.send(self.client.patch(self.url(path)).json(body))
+            .await
+    }
+
+    /// For what answers without a word.
+    pub(super) async fn delete(&self, path: &str) -> Result<(), Failure> {
+        let request = self.client.delete(self.url(path));
+        self.send::<serde::de::IgnoredAny>(request).await?;
+        Ok(())
     }
 
     fn url(&self, path: &str) -> String {
@@ -253,7 +269,9 @@ impl There {
         let status = answer.status();
         let body = answer.bytes().await.map_err(silent)?;
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|error| self.foreign(error));
+            let nothing: &[u8] = b"null";
+            let body = if body.is_empty() { nothing } else { &body };
+            return serde_json::from_slice(body).map_err(|error| self.foreign(error));
         }
         let view: ErrorView = serde_json::from_slice(&body).map_err(|error| self.foreign(error))?;
         Err(Failure::from(CallError::from(view)))

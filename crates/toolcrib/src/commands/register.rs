@@ -1,0 +1,346 @@
+//! `toolcrib register`: a program becomes a tool by its name and command, in every project.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use toolcrib_core::ErrorCode;
+use toolcrib_core::store::{CustomTool, EnvVars};
+use toolcrib_sources::registered;
+
+use super::reach::Reach;
+use super::{Done, Scene, Target};
+use crate::config::Flags;
+use crate::failure::Failure;
+use crate::open::Opened;
+use crate::printer::{GREEN, YELLOW, plain};
+use crate::wire::{CustomToolCreate, CustomToolFields, CustomToolView};
+
+/// Which program runs a file that can't be run by itself.
+const INTERPRETERS: [(&str, &str); 5] = [
+    ("py", "python3"),
+    ("js", "node"),
+    ("mjs", "node"),
+    ("cjs", "node"),
+    ("sh", "bash"),
+];
+
+/// Register a program as a tool, in every project
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "toolcrib register [OPTIONS] <PATH>\n       toolcrib register [OPTIONS] -- <COMMAND>...",
+    after_help = "The program is started once and asked what it is; it must answer `initialize`, `execute` and `health`.\n\n  \
+    toolcrib register ./weather.py\n  toolcrib register --name weather --env API_KEY=… -- python3 -u ./weather.py"
+)]
+pub struct Register {
+    /// The program; an interpreter is taken from its `#!` line or its suffix
+    #[arg(
+        value_name = "PATH",
+        required_unless_present = "command",
+        conflicts_with = "command"
+    )]
+    pub path: Option<PathBuf>,
+    /// The program and its arguments, as a shell would start it
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// The tool's name, instead of the one that the program gives itself
+    #[arg(long)]
+    pub name: Option<String>,
+    /// What agents read, instead of what the program says of itself
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Milliseconds that a call may take
+    #[arg(long, value_name = "MS")]
+    pub timeout_ms: Option<u64>,
+    /// How many processes there may be at once
+    #[arg(long, value_name = "COUNT")]
+    pub pool_size: Option<u32>,
+    /// A tag; may be given several times
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+    /// A variable for the program; its value is kept and never shown again
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+    /// Start nothing, and keep the tool `inactive`
+    #[arg(long)]
+    pub no_validate: bool,
+    #[command(flatten)]
+    pub target: Target,
+}
+
+impl Register {
+    pub async fn run(self, scene: &Scene) -> Done {
+        let (command, args) = self.program(&scene.env.directory)?;
+        let env = variables(&self.env)?;
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => self.found_name(scene, &command, &args, &env).await?,
+        };
+        let create = CustomToolCreate {
+            name,
+            command,
+            fields: CustomToolFields {
+                args: Some(args),
+                env: (!env.is_empty()).then_some(env),
+                description: self.description.clone(),
+                timeout_ms: self.timeout_ms,
+                pool_size: self.pool_size,
+                tags: (!self.tag.is_empty()).then(|| self.tag.clone()),
+                validate: self.no_validate.then_some(false),
+                ..CustomToolFields::default()
+            },
+        };
+        let reach = Reach::open(scene, &self.target).await?;
+        let kept = reach.register(&create).await;
+        reach.close().await;
+        print(scene, &kept?);
+        Ok(0)
+    }
+
+    /// The command and its arguments, with paths that hold wherever the tool is called from.
+    fn program(&self, here: &Path) -> Result<(String, Vec<String>), Failure> {
+        if let Some(path) = &self.path {
+            return interpreted(&here.join(path));
+        }
+        let relative = |word: &str| {
+            let said = word.starts_with("./") || word.starts_with("../");
+            match said {
+                true => clean(&here.join(word)),
+                false => word.to_owned(),
+            }
+        };
+        let mut words = self.command.iter();
+        let command = words.next().map(String::as_str).unwrap_or_default();
+        let command = match command.contains('/') {
+            true => clean(&here.join(command)),
+            false => command.to_owned(),
+        };
+        let mut args: Vec<String> = words.map(|word| relative(word)).collect();
+        // The first that is no option is an interpreter's program, if such a file is there.
+        let first = args.iter_mut().find(|word| !word.starts_with('-'));
+        if let Some(script) = first.filter(|word| here.join(word.as_str()).is_file()) {
+            *script = clean(&here.join(script.as_str()));
+        }
+        Ok((command, args))
+    }
+
+    /// What the program calls itself. Where nothing may be started, its file's name has to do.
+    async fn found_name(
+        &self,
+        scene: &Scene,
+        command: &str,
+        args: &[String],
+        env: &BTreeMap<String, String>,
+    ) -> Result<String, Failure> {
+        if self.no_validate {
+            let stem = self.path.as_deref().and_then(Path::file_stem);
+            return stem
+                .map(|stem| stem.to_string_lossy().into_owned())
+                .ok_or_else(|| {
+                    let message = "a command that is not started has no name";
+                    Failure::new(ErrorCode::BadRequest, message).hint("give one with `--name NAME`")
+                });
+        }
+        let project = scene.globals.project.as_deref();
+        let opened = Opened::wire(scene.env.clone(), Flags::default(), project).await?;
+        if !opened.settings.custom_tools_enabled {
+            let message = "programs and registered tools are turned off";
+            return Err(Failure::new(ErrorCode::Denied, message)
+                .hint("set `custom_tools_enabled` to true in your config.toml"));
+        }
+        let mut tool = CustomTool::new("unnamed", command);
+        tool.args = args.to_vec();
+        tool.env = EnvVars(env.clone());
+        let said = registered::described_name(&tool, &opened.place).await;
+        opened
+            .place
+            .workers
+            .shutdown(std::time::Duration::ZERO)
+            .await;
+        said.map_err(|errors| {
+            let message = "the program could not be asked for its name";
+            let mut failure = Failure::new(ErrorCode::BadRequest, message);
+            for error in errors {
+                failure = failure.cause(error);
+            }
+            failure.hint("it must answer `initialize` (docs/reference/worker-protocol.md); or give `--name NAME --no-validate`")
+        })
+    }
+}
+
+/// How a file is run: by itself, by the program in its `#!` line, or by that of its suffix.
+fn interpreted(path: &Path) -> Result<(String, Vec<String>), Failure> {
+    let refuse = |why: String, hint: &str| {
+        let message = format!("`{}` can't be registered", path.display());
+        Err(Failure::new(ErrorCode::BadRequest, message)
+            .cause(why)
+            .hint(hint))
+    };
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) => return refuse(error.to_string(), "check the path"),
+    };
+    if !meta.is_file() {
+        return refuse(
+            "it is not a file".to_owned(),
+            "name the program itself; a folder with `tool.json` belongs into a tools folder",
+        );
+    }
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+    if let Err(error) = read {
+        return refuse(error.to_string(), "make it readable for this user");
+    }
+    let script = head.starts_with(b"#!");
+    let own = clean(path);
+    if meta.permissions().mode() & 0o111 != 0 && (script || head.starts_with(b"\x7fELF")) {
+        return Ok((own, Vec::new()));
+    }
+    if script {
+        let line = head[2..]
+            .split(|byte| *byte == b'\n')
+            .next()
+            .unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into_owned();
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let mut program = words.next().unwrap_or_default();
+        let mut args: Vec<String> = words.collect();
+        if program.ends_with("/env") && !args.is_empty() {
+            args.retain(|word| word != "-S");
+            program = args.remove(0);
+        }
+        args.push(own);
+        return Ok((program, args));
+    }
+    let suffix = path.extension().and_then(|suffix| suffix.to_str());
+    let known = INTERPRETERS
+        .iter()
+        .find(|(known, _)| Some(*known) == suffix);
+    match known {
+        Some((_, program)) => Ok(((*program).to_owned(), vec![own])),
+        None if meta.permissions().mode() & 0o111 != 0 => Ok((own, Vec::new())),
+        None => refuse(
+            "it has neither the run bit, nor a `#!` line, nor a suffix that says what runs it"
+                .to_owned(),
+            "make it runnable with `chmod +x`, or name the command: `toolcrib register -- PROGRAM FILE`",
+        ),
+    }
+}
+
+/// A path without the dots that say nothing.
+fn clean(path: &Path) -> String {
+    let parts = path.components();
+    let kept: PathBuf = parts
+        .filter(|part| *part != std::path::Component::CurDir)
+        .collect();
+    kept.to_string_lossy().into_owned()
+}
+
+fn variables(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut vars = BTreeMap::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        // The pair itself is not repeated: its value is nobody's business.
+        let Some((name, value)) = pair.split_once('=') else {
+            let message = format!("`--env` number {} is not NAME=VALUE", index + 1);
+            return Err(
+                Failure::new(ErrorCode::BadRequest, message).hint("write `--env API_KEY=…`")
+            );
+        };
+        vars.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(vars)
+}
+
+/// What was registered, for a person.
+pub fn print(scene: &Scene, tool: &CustomToolView) {
+    let printer = scene.printer;
+    if printer.is_json() {
+        printer.json(tool);
+        return;
+    }
+    let style = if tool.status == "active" {
+        GREEN
+    } else {
+        YELLOW
+    };
+    printer.line(format!(
+        "{style}{}{style:#} {}  {}",
+        tool.status,
+        plain(&tool.name),
+        plain(&tool.description)
+    ));
+    for warning in &tool.warnings {
+        printer.note(format!("{YELLOW}warning{YELLOW:#} {}", plain(warning)));
+    }
+    match tool.status.as_str() {
+        "active" => printer.hint(format!(
+            "`toolcrib call {}` calls it, `toolcrib unregister {0}` removes it",
+            tool.name
+        )),
+        _ => printer.hint(format!(
+            "`toolcrib validate {} --activate` starts it and makes it active",
+            tool.name
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_run_as_it_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str, mode: u32| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let words = |path: &Path| {
+            let (command, args) = interpreted(path).unwrap();
+            let own = path.to_string_lossy().into_owned();
+            let all = std::iter::once(command).chain(args);
+            let all: Vec<String> = all.map(|word| word.replace(&own, "FILE")).collect();
+            all.join(" ")
+        };
+        for (name, text, mode, wanted) in [
+            ("a.py", "print(1)", 0o644, "python3 FILE"),
+            ("a.js", "1", 0o644, "node FILE"),
+            ("a.mjs", "1", 0o644, "node FILE"),
+            ("a.sh", "echo", 0o644, "bash FILE"),
+            ("b.py", "#!/usr/bin/env python3\n", 0o755, "FILE"),
+            (
+                "c.py",
+                "#!/usr/bin/env python3.12\n",
+                0o644,
+                "python3.12 FILE",
+            ),
+            ("d", "#!/bin/bash -e\n", 0o644, "/bin/bash -e FILE"),
+            (
+                "e",
+                "#!/usr/bin/env -S node --no-warnings\n",
+                0o644,
+                "node --no-warnings FILE",
+            ),
+            ("f", "\x7fELF", 0o755, "FILE"),
+            ("g", "anything", 0o755, "FILE"),
+        ] {
+            assert_eq!(words(&file(name, text, mode)), wanted, "{name}");
+        }
+        assert!(interpreted(&file("h.txt", "x", 0o644)).is_err());
+        assert!(interpreted(dir.path()).is_err());
+        assert!(interpreted(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn a_bad_variable_is_not_repeated() {
+        let failure = variables(&["s3cret".to_owned()]).unwrap_err();
+        assert!(!format!("{failure:?}").contains("s3cret"));
+        let vars = variables(&["A=b=c".to_owned(), "B=".to_owned()]).unwrap();
+        assert_eq!(vars["A"], "b=c");
+        assert_eq!(vars["B"], "");
+    }
+}
