@@ -40,8 +40,8 @@ impl Health {
 pub struct Standing {
     /// Did it die more often in a row than the tool's `maxRetries` allows?
     pub failed: bool,
-    /// How often it died or did not start, in a row.
-    pub failures: u32,
+    /// How many starts failed since the last that went well.
+    pub failed_starts: u32,
     pub health: Health,
     /// When it was last asked, in milliseconds since the epoch.
     pub checked_ms: Option<u64>,

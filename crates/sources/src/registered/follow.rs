@@ -259,7 +259,7 @@ impl Follower {
         };
         let standing = tool.run.standing();
         if let Event::HealthChanged { health, .. } = event {
-            let at = standing.checked_ms.unwrap_or_default();
+            let at = standing.checked_ms.unwrap_or_else(crate::worker::now_ms);
             let noted = self.store.set_health(name, stored(*health), at).await;
             if let Err(error) = noted {
                 tracing::debug!(%error, tool = name, "its health could not be noted");
@@ -281,9 +281,10 @@ impl Follower {
     }
 }
 
-/// The first failure is the crash; `maxRetries` restarts may fail, and one is always tried.
+/// Crashes alone do not count, for a call may be to blame: it must not start any more. `maxRetries` starts in a row may
+/// fail, and one more is always tried.
 fn is_hopeless(registration: &CustomTool, standing: &Standing) -> bool {
-    standing.failures > registration.max_retries.saturating_add(1)
+    standing.failed_starts > registration.max_retries.saturating_add(1)
 }
 
 fn stored(health: Health) -> RegisteredHealth {

@@ -33,6 +33,7 @@ use toolcrib_core::Retries;
 pub(crate) use fault::{Fault, answered};
 pub(crate) use mask::Mask;
 pub use pool::Pool;
+pub(crate) use pool::now_ms;
 pub(crate) use request::Execute;
 pub use workers::{Key, Workers};
 

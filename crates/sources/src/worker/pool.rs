@@ -221,6 +221,7 @@ impl Pool {
         let worker = match started {
             Ok(worker) => Arc::new(worker),
             Err(fault) => {
+                self.state().standing.failed_starts += 1;
                 self.failed(&fault);
                 return Err(fault);
             }
@@ -228,6 +229,7 @@ impl Pool {
         let refused = {
             let mut state = self.state();
             state.starting -= 1;
+            state.standing.failed_starts = 0;
             let leaving = state.closed;
             state.members.push(Member {
                 worker: worker.clone(),
@@ -323,7 +325,6 @@ impl Pool {
         self.stand(|state| {
             state.failures.in_a_row += 1;
             state.failures.last = Some((Instant::now(), told.clone()));
-            state.standing.failures = state.failures.in_a_row;
             state.standing.failed = state.failures.in_a_row > self.recipe.retries.max;
             state.standing.health = Health::Unhealthy;
             state.standing.message = Some(told);
@@ -336,7 +337,6 @@ impl Pool {
         }
         self.stand(|state| {
             state.failures = Failures::default();
-            state.standing.failures = 0;
             state.standing.failed = false;
             state.standing.health = Health::Healthy;
             state.standing.message = None;
@@ -460,7 +460,6 @@ impl Pool {
             state.standing.message = shown.map(|text| text.chars().take(500).collect());
             if health == Health::Healthy {
                 state.failures = Failures::default();
-                state.standing.failures = 0;
                 state.standing.failed = false;
             }
         });
@@ -561,7 +560,7 @@ fn unhealthy(why: String) -> Verdict {
     (Health::Unhealthy, Some(why))
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as u64)
 }

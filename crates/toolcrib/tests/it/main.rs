@@ -22,6 +22,8 @@ mod new;
 mod one_set;
 mod outputs;
 mod reference;
+mod register_cli;
+mod registered;
 mod relay;
 mod reload;
 mod saves;

@@ -4,6 +4,7 @@ pub mod mcp;
 pub mod plugin;
 pub mod processes;
 pub mod program;
+pub mod registered;
 pub mod server;
 pub mod tool;
 
