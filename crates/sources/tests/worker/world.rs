@@ -180,6 +180,7 @@ impl World {
             self.place.clone(),
             vec![folder],
             self.last_good.clone(),
+            None,
             Follow::Changes,
         );
         let sources = sources.await;
@@ -194,6 +195,7 @@ impl World {
             rank: 0,
             access,
             trusted: trusted.iter().map(|name| (*name).to_owned()).collect(),
+            programs: true,
         }
     }
 
