@@ -64,7 +64,7 @@ impl World {
     fn start(&self) -> Option<Running> {
         let mut command = command(&self.binary);
         command
-            .args(["serve", "--json", "--port", "0"])
+            .args(["serve", "--no-auth", "--json", "--port", "0"])
             .env_clear()
             .env("HOME", self.dir.path())
             .current_dir("/")

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use toolcrib::config::Flags;
 use toolcrib::env::Env;
 use toolcrib::open::Opened;
+use toolcrib::serve::auth::Auth;
 use toolcrib::serve::{Served, http, mcp};
 use toolcrib_core::{
     Access, BoxFuture, Call, CallResult, Outcome, Rank, Run, Schema, SourceKey, SourceKind, Spec,
@@ -125,6 +126,11 @@ pub fn serve_noop() -> ExitCode {
         let own = listener
             .local_addr()
             .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let _ = http::serve(listener, http::router(served.clone(), own), served).await;
+        let _ = http::serve(
+            listener,
+            http::router(served.clone(), own, Auth::off()),
+            served,
+        )
+        .await;
     })
 }

@@ -19,6 +19,8 @@ pub struct Caller {
     pub client: Arc<str>,
     /// Our profile of that name.
     pub agent: Arc<str>,
+    /// The id of the token that was shown, where one was.
+    pub token: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -26,6 +28,7 @@ impl Caller {
         Caller {
             client: client.into(),
             agent: DEFAULT_AGENT.into(),
+            token: None,
         }
     }
 }

@@ -21,7 +21,7 @@ pub use sql::{
     Binding, CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Descriptions, Ending,
     Grant, Grants, IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions,
     Store, StoreUrl, StoreUrlError, Token, Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths,
-    Verdict,
+    Verdict, fingerprint, new_secret,
 };
 pub use toolcrib_core::store::StoreError;
 pub use trust::{Stamp as TrustStamp, TrustBook, TrustError, Trusted};

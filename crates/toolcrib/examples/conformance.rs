@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use toolcrib::config::Flags;
 use toolcrib::env::Env;
 use toolcrib::open::Opened;
+use toolcrib::serve::auth::Auth;
 use toolcrib::serve::{Served, http};
 use toolcrib_core::{
     Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Crib, Outcome, Progress, Rank,
@@ -228,7 +229,12 @@ async fn serve() -> Option<()> {
     let own = listener.local_addr().ok()?;
     println!("{}", own.port());
     let served = Arc::new(Served::new(opened.crib.clone()));
-    let _ = http::serve(listener, http::router(served.clone(), own), served).await;
+    let _ = http::serve(
+        listener,
+        http::router(served.clone(), own, Auth::off()),
+        served,
+    )
+    .await;
     Some(())
 }
 

@@ -22,12 +22,13 @@ pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
 pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
 pub const HOST: &str = "TOOLCRIB_HOST";
 pub const PORT: &str = "TOOLCRIB_PORT";
+pub const TOKEN: &str = "TOOLCRIB_TOKEN";
 pub const LOG: &str = "TOOLCRIB_LOG";
 pub const LOG_FORMAT: &str = "TOOLCRIB_LOG_FORMAT";
 pub const AUDIT: &str = "TOOLCRIB_AUDIT";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 18] = [
+pub const VARIABLES: [Variable; 19] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -79,6 +80,10 @@ pub const VARIABLES: [Variable; 18] = [
     Variable {
         name: PORT,
         meaning: "the port `serve` listens on (setting `port`)",
+    },
+    Variable {
+        name: TOKEN,
+        meaning: "the token that commands with `--host` or `--port` show, where `--token` is not given",
     },
     Variable {
         name: LOG,

@@ -17,6 +17,17 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// A secret of 256 bits that nobody can guess, as text that needs no quoting anywhere.
+pub fn new_secret() -> std::io::Result<String> {
+    let random = random::<32>().map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(hex(&random))
+}
+
+/// What a secret is looked up by: who watches the lookup's time learns nothing of the secret itself.
+pub fn fingerprint(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
 /// The key of argument hashes. It lies in the store beside them: it keeps hashes of guessable arguments from being
 /// compared with other stores' or with a table made elsewhere, not from whoever reads this whole store.
 #[derive(Clone)]

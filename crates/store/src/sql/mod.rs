@@ -36,6 +36,7 @@ pub use changes::Revisions;
 pub use custom_tools::{CustomTools, ToolPage};
 pub use descriptions::Descriptions;
 pub use grants::{Binding, Grant, Grants};
+pub use hash::{fingerprint, new_secret};
 pub use output_index::{IndexedOutput, OutputIndex};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath, TrustedPaths};

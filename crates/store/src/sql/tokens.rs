@@ -95,6 +95,14 @@ impl Tokens {
         Ok((token, secret))
     }
 
+    /// Could this be a token's secret? What is not need not be looked for.
+    pub fn is_secret(text: &str) -> bool {
+        let digits = text.strip_prefix(PREFIX);
+        digits.is_some_and(|digits| {
+            digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        })
+    }
+
     /// Is this a token, and does it still count?
     pub async fn verify(&self, secret: &str) -> Result<Verdict, StoreError> {
         let hash = sha256(secret.as_bytes());

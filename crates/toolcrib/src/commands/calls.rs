@@ -54,7 +54,7 @@ enum Record {
 impl Shown {
     pub async fn run(self, scene: &Scene, target: &Target) -> Done {
         let record = match target.host.is_some() || target.port.is_some() {
-            true => Record::There(There::new(target)?),
+            true => Record::There(There::new(scene, target)?),
             false => {
                 let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
                 Record::Here(Box::new(memory))

@@ -34,6 +34,7 @@ mod reload;
 mod serve;
 mod show;
 mod test;
+mod token;
 mod trust;
 mod unregister;
 mod validate;
@@ -79,6 +80,7 @@ Keep:
   register     Register a program as a tool, in every project
   unregister   Take a registered tool away
   validate     Start a registered tool's program and say whether it is what was registered
+  token        Make, list and take back tokens for programs that use HTTP
 
 Serve:
   serve        Serve the tools over HTTP, and follow every change
@@ -110,6 +112,9 @@ pub struct Target {
     /// Talk to the crib that serves on this port
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
+    /// The token for that crib; better in TOOLCRIB_TOKEN, where other processes don't see it
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
     /// Load the tools here, even where a crib serves this project
     #[arg(long)]
     pub standalone: bool,
@@ -132,6 +137,7 @@ pub enum Verb {
     Register(register::Register),
     Unregister(unregister::Unregister),
     Validate(validate::Validate),
+    Token(token::Token),
     Serve(serve::Serve),
     Mcp(mcp::Mcp),
     Completions(completions::Completions),
@@ -215,6 +221,7 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Register(command) => command.run(scene).await,
         Verb::Unregister(command) => command.run(scene).await,
         Verb::Validate(command) => command.run(scene).await,
+        Verb::Token(command) => command.run(scene).await,
         Verb::Serve(command) => command.run(scene).await,
         Verb::Mcp(command) => command.run(scene).await,
         Verb::Completions(command) => command.run(scene),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -10,8 +11,10 @@ use toolcrib_sources::{Follow, Sources};
 
 use super::{Scene, Target};
 use crate::config::Flags;
+use crate::env;
 use crate::failure::Failure;
 use crate::open::Opened;
+use crate::serve::socket::LOGIN_PATH;
 use crate::wire::{
     CheckView, ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
 };
@@ -27,13 +30,37 @@ pub struct There {
     /// Which crib this is, in words.
     line: String,
     client: reqwest::Client,
+    token: Option<Secret>,
+}
+
+/// A token as it is sent; nothing prints it.
+struct Secret(HeaderValue);
+
+impl Secret {
+    fn new(token: &str) -> Result<Secret, Failure> {
+        let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
+        let mut header = header.map_err(|_| {
+            Failure::new(
+                ErrorCode::BadRequest,
+                "the token holds characters that no token has",
+            )
+            .hint("copy it again from where `toolcrib token create` printed it")
+        })?;
+        header.set_sensitive(true);
+        Ok(Secret(header))
+    }
 }
 
 impl Reach {
     /// Talks to a server where one was named, else loads the tools here.
     pub async fn open(scene: &Scene, target: &Target) -> Result<Reach, Failure> {
         if target.host.is_some() || target.port.is_some() {
-            return There::new(target).map(Reach::There);
+            return There::new(scene, target).map(Reach::There);
+        }
+        if target.token.is_some() {
+            let message = "`--token` goes with `--host` or `--port`";
+            return Err(Failure::new(ErrorCode::BadRequest, message)
+                .hint("leave it out: on this machine commands need no token"));
         }
         let opened = Opened::wire(
             scene.env.clone(),
@@ -48,6 +75,21 @@ impl Reach {
         }
         let sources = opened.load(Follow::Nothing).await;
         Ok(Reach::Here(Box::new(opened), sources))
+    }
+
+    /// A login URL for a browser, from the crib that serves this project.
+    pub async fn login_url(scene: &Scene) -> Result<String, Failure> {
+        let project = scene.globals.project.as_deref();
+        let opened = Opened::wire(scene.env.clone(), Flags::default(), project).await?;
+        let Some(there) = There::at_socket(&opened).await else {
+            let message = "no crib of this version serves this project";
+            return Err(Failure::new(ErrorCode::Unavailable, message)
+                .hint("start one with `toolcrib serve`; it prints a login URL"));
+        };
+        let made: Value = there
+            .send(there.client.post(format!("{}{LOGIN_PATH}", there.base)))
+            .await?;
+        Ok(made["login"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Which project or server this is, in words.
@@ -182,7 +224,9 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 impl There {
-    pub fn new(target: &Target) -> Result<There, Failure> {
+    pub fn new(scene: &Scene, target: &Target) -> Result<There, Failure> {
+        let token = target.token.as_deref().or(scene.env.text(env::TOKEN));
+        let token = token.map(Secret::new).transpose()?;
         let host = target.host.as_deref().unwrap_or("127.0.0.1");
         let host = if host.contains(':') && !host.starts_with('[') {
             format!("[{host}]")
@@ -196,6 +240,7 @@ impl There {
             line: format!("crib at {base}"),
             base,
             client,
+            token,
         })
     }
 
@@ -206,6 +251,7 @@ impl There {
             base: "http://localhost".to_owned(),
             line: format!("{}, served by a running crib", opened.project_line()),
             client: client(reqwest::Client::builder().unix_socket(path)).ok()?,
+            token: None,
         };
         let health: HealthView = there.get("/health").await.ok()?;
         (health.version == crate::VERSION).then_some(there)
@@ -265,6 +311,10 @@ impl There {
                 .cause(innermost(&error.without_url()))
                 .hint("start one with `toolcrib serve`, or leave `--host` and `--port` out to work without a server")
         };
+        let request = match &self.token {
+            Some(Secret(token)) => request.header(AUTHORIZATION, token.clone()),
+            None => request,
+        };
         let answer = request.send().await.map_err(silent)?;
         let status = answer.status();
         let body = answer.bytes().await.map_err(silent)?;
@@ -274,7 +324,13 @@ impl There {
             return serde_json::from_slice(body).map_err(|error| self.foreign(error));
         }
         let view: ErrorView = serde_json::from_slice(&body).map_err(|error| self.foreign(error))?;
-        Err(Failure::from(CallError::from(view)))
+        let failure = Failure::from(CallError::from(view));
+        Err(match (failure.code, &self.token) {
+            (ErrorCode::Unauthorized, None) => failure.hint(
+                "set TOOLCRIB_TOKEN to a token of that crib; `toolcrib token create NAME` makes one where it runs",
+            ),
+            _ => failure,
+        })
     }
 
     fn foreign(&self, error: serde_json::Error) -> Failure {

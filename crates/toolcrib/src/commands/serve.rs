@@ -1,7 +1,7 @@
 //! `toolcrib serve`: the tools over HTTP, following every change of files, trust and settings.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::memory::Trust;
 use crate::open::Opened;
 use crate::printer::{BOLD, DIM, YELLOW};
 use crate::registrar::Registrar;
+use crate::serve::auth::Auth;
 use crate::serve::socket::Socket;
 use crate::serve::{Readiness, Served, http};
 
@@ -31,11 +32,12 @@ const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 /// Serve the tools over HTTP, and follow every change
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Listens on loopback only. This version has no tokens: every local process that reaches the port \
-    can list and call the tools. Stop with Ctrl-C: calls in flight get five seconds."
+    after_help = "Programs show a token, which `toolcrib token create NAME` makes; browsers open the login URL that \
+    is printed. Commands and agents on this machine use the project's socket and need neither. Stop with Ctrl-C: \
+    calls in flight get five seconds."
 )]
 pub struct Serve {
-    /// The loopback address to listen on [default: 127.0.0.1]
+    /// The address to listen on [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
     pub host: Option<String>,
     /// The port to listen on, 0 for any free one [default: 7717]
@@ -55,6 +57,9 @@ impl Serve {
         let opened =
             Opened::wire(scene.env.clone(), flags, scene.globals.project.as_deref()).await?;
         raise_file_limit();
+        if self.no_auth && !opened.settings.host.is_loopback() {
+            return Err(open_to_all(opened.settings.host));
+        }
         let wanted = SocketAddr::new(opened.settings.host, opened.settings.port);
         let listener = TcpListener::bind(wanted)
             .await
@@ -77,13 +82,20 @@ impl Serve {
                 .with_reload(reload(sources.clone())),
         );
         // The port answers from here on; it says "not ready" until the first catalog stands.
-        let router = http::router(served.clone(), own);
+        let auth = match self.no_auth {
+            true => Auth::off(),
+            false => Auth::on(opened.memory.clone(), own.port()),
+        };
+        let router = http::router(served.clone(), own, auth.clone());
         let server = tokio::spawn(http::serve(listener, router, served.clone()));
         let sources = {
             let loaded = opened.load(Follow::Changes).await;
             sources.get_or_init(|| loaded)
         };
-        let socket = open_socket(&opened).map(|socket| tokio::spawn(socket.serve(served.clone())));
+        let own_auth = auth.clone();
+        let login = Arc::new(move || login_url(&own_auth, own).ok().flatten());
+        let socket =
+            open_socket(&opened).map(|socket| tokio::spawn(socket.serve(served.clone(), login)));
         let mut wrong = opened.trouble().await;
         if let Trust::Unknown(reason) = &opened.trust
             && !wrong.contains(reason)
@@ -92,8 +104,9 @@ impl Serve {
         }
         let reasons = Reasons::new(ready, wrong);
         reasons.publish();
-        banner(scene, &opened, own);
+        banner(scene, &opened, own, login_url(&auth, own)?);
         self_check(scene, &opened);
+        who_may(scene, &auth, own);
 
         let mut trouble = sources.trouble();
         tokio::select! {
@@ -221,15 +234,41 @@ fn cannot_listen(wanted: SocketAddr, error: io::Error) -> Failure {
     }
 }
 
-fn banner(scene: &Scene, opened: &Opened, own: SocketAddr) {
+fn open_to_all(host: IpAddr) -> Failure {
+    let message =
+        format!("`--no-auth` does not go with the address {host}, which is not a loopback address");
+    Failure::new(ErrorCode::BadRequest, message)
+        .cause("everybody who reaches the port would be the owner of this crib")
+        .hint("leave `--no-auth` out and use tokens, or listen on 127.0.0.1")
+}
+
+/// What a browser opens to be let in, once.
+fn login_url(auth: &Auth, own: SocketAddr) -> Result<Option<String>, Failure> {
+    let code = auth.login_code().transpose().map_err(|error| {
+        Failure::new(ErrorCode::Internal, "no login code could be made").cause(error)
+    })?;
+    Ok(code.map(|code| format!("{}/login?code={code}", base(own))))
+}
+
+/// The crib's address as one of this machine's programs reaches it.
+fn base(own: SocketAddr) -> String {
+    let ip = match own.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, own.port()))
+}
+
+fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>) {
     let printer = scene.printer;
     let catalog = opened.crib.tools();
-    let base = format!("http://{own}");
+    let base = base(own);
     if printer.is_json() {
         let project = opened.project.as_ref().map(|project| &project.root);
         printer.json_line(
             &json!({"url": base, "project": project, "trusted": opened.trust.is_trusted(),
-                                  "toolCount": catalog.len()}),
+                                  "toolCount": catalog.len(), "login": login}),
         );
         return;
     }
@@ -241,6 +280,9 @@ fn banner(scene: &Scene, opened: &Opened, own: SocketAddr) {
     printer.line(format!("  tools   {base}/api/tools"));
     printer.line(format!("  events  {base}/api/events"));
     printer.line(format!("  docs    {base}/docs"));
+    if let Some(login) = login {
+        printer.line(format!("  login   {login}"));
+    }
     let counts: Vec<String> = catalog
         .counts_by_source()
         .into_iter()
@@ -266,9 +308,29 @@ fn self_check(scene: &Scene, opened: &Opened) {
             "{YELLOW}{errors} problems{YELLOW:#}: `toolcrib errors` says what to do"
         ));
     }
-    scene.printer.remark(format!(
-        "{DIM}no tokens in this version: every local process that reaches this port can use the tools{DIM:#}"
+}
+
+/// Who gets in, and how.
+fn who_may(scene: &Scene, auth: &Auth, own: SocketAddr) {
+    let printer = scene.printer;
+    if printer.is_json() {
+        return;
+    }
+    if !auth.is_on() {
+        printer.note(format!(
+            "{YELLOW}no token is asked for:{YELLOW:#} every process on this machine that reaches the port is the owner"
+        ));
+        return;
+    }
+    printer.note(format!(
+        "{DIM}the login URL counts once, for ten minutes; programs need a token: `toolcrib token create NAME`{DIM:#}"
     ));
+    if !own.ip().is_loopback() {
+        printer.note(format!(
+            "{YELLOW}others can reach this port,{YELLOW:#} and HTTP does not hide tokens from who listens on the way: \
+             put TLS in front of it"
+        ));
+    }
 }
 
 /// What is wrong with the crib, from two sides, told as one list.

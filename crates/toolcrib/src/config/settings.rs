@@ -346,26 +346,14 @@ fn bad_variable(name: &str, wanted: &str) -> ConfigError {
     )
 }
 
-/// Loopback only: until there are tokens, whoever reaches the port is the owner.
+/// Any address of this machine; `serve` asks for tokens, and does not start without them anywhere but on loopback.
 fn address(host: &str) -> Result<IpAddr, ConfigError> {
     let parsed = match host {
         "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
         other => other.trim_matches(['[', ']']).parse().ok(),
     };
-    let hint = "use 127.0.0.1, ::1 or localhost; other addresses need tokens, which this version does not have";
-    match parsed {
-        Some(address) if address.is_loopback() => Ok(address),
-        Some(_) => Err(ConfigError::new(
-            format!("host `{host}`"),
-            "is not a loopback address",
-            hint,
-        )),
-        None => Err(ConfigError::new(
-            format!("host `{host}`"),
-            "is not an IP address",
-            hint,
-        )),
-    }
+    let hint = "use 127.0.0.1, ::1 or localhost, or another address of this machine";
+    parsed.ok_or_else(|| ConfigError::new(format!("host `{host}`"), "is not an IP address", hint))
 }
 
 #[cfg(test)]

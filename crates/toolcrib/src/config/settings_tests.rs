@@ -181,13 +181,15 @@ fn a_relative_one_is_the_projects_and_waits_for_trust() {
 }
 
 #[test]
-fn the_crib_listens_on_loopback_only() {
+fn the_crib_listens_on_addresses_not_names() {
     for (host, fine) in [
         ("127.0.0.1", true),
         ("::1", true),
         ("[::1]", true),
         ("localhost", true),
-        ("0.0.0.0", false),
+        ("0.0.0.0", true),
+        ("192.168.1.5", true),
+        ("", false),
     ] {
         assert_eq!(address(host).is_ok(), fine, "{host}");
     }

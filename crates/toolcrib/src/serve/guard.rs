@@ -49,7 +49,7 @@ impl Guard {
             return Some(self.forbidden("the Host of the request is not this server"));
         }
         let mut origins = headers.get_all(ORIGIN).iter();
-        if !origins.all(|origin| self.is_own_origin(text(origin))) {
+        if !origins.all(|origin| self.is_own_origin(text(origin), text(host))) {
             return Some(self.forbidden("the request comes from a web page of another origin"));
         }
         if headers
@@ -79,15 +79,22 @@ impl Guard {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
-        bare.parse::<IpAddr>().is_ok_and(|ip| ip == self.own.ip())
+        // One that listens on every address can't know them all. A bare address is nobody's name to point elsewhere.
+        bare.parse::<IpAddr>()
+            .is_ok_and(|ip| ip == self.own.ip() || self.own.ip().is_unspecified())
     }
 
-    /// Only pages that this very server gave out: its scheme, its names, its port.
-    fn is_own_origin(self, origin: &str) -> bool {
-        let Some((host, port)) = origin.strip_prefix("http://").and_then(split) else {
+    /// Only pages that this very server gave out: its scheme, its names, its port. Where any address may be its own,
+    /// the page must come from the one that is asked.
+    fn is_own_origin(self, origin: &str, asked: &str) -> bool {
+        let Some(authority) = origin.strip_prefix("http://") else {
             return false;
         };
-        self.is_own_host(host) && port.unwrap_or(80) == self.own.port()
+        let Some((host, port)) = split(authority) else {
+            return false;
+        };
+        let is_own = self.is_own_host(host) && port.unwrap_or(80) == self.own.port();
+        is_own && (!self.own.ip().is_unspecified() || authority.eq_ignore_ascii_case(asked))
     }
 }
 
@@ -197,6 +204,19 @@ mod tests {
     }
 
     #[test]
+    fn on_every_address_no_name_is_taken_and_no_neighbour_s_page() {
+        let own = guard("0.0.0.0:7717");
+        assert!(
+            own.is_own("192.168.1.5:7717") && own.is_own("localhost") && own.is_own("[fd00::1]:1")
+        );
+        assert!(!own.is_own("evil.example") && !own.is_own("192.168.1.5.evil.example:7717"));
+        let page = "http://192.168.1.5:7717";
+        assert!(own.is_own_origin(page, "192.168.1.5:7717"));
+        assert!(!own.is_own_origin(page, "192.168.1.6:7717"));
+        assert!(!own.is_own_origin("http://192.168.1.5:80", "192.168.1.5:80"));
+    }
+
+    #[test]
     fn only_own_pages_are_origins() {
         let own = guard("127.0.0.1:7717");
         for good in [
@@ -204,7 +224,7 @@ mod tests {
             "http://127.0.0.1:7717",
             "http://[::1]:7717",
         ] {
-            assert!(own.is_own_origin(good), "{good}");
+            assert!(own.is_own_origin(good, "localhost:7717"), "{good}");
         }
         for bad in [
             "null",
@@ -216,8 +236,8 @@ mod tests {
             "http://localhost:7717.evil.example",
             "http://localhost:7717/",
         ] {
-            assert!(!own.is_own_origin(bad), "{bad}");
+            assert!(!own.is_own_origin(bad, "localhost:7717"), "{bad}");
         }
-        assert!(guard("127.0.0.1:80").is_own_origin("http://localhost"));
+        assert!(guard("127.0.0.1:80").is_own_origin("http://localhost", "localhost"));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::any;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -16,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
+use super::auth::{self, Auth};
 use super::guard::Guard;
 use super::{Served, mcp, rest};
 
@@ -32,10 +34,11 @@ const MAX_CONNECTIONS: usize = 512;
 /// After a failed accept (out of file descriptors, mostly): give others time to close theirs.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Every route, behind the guard. `own` is the address that the listener is bound to.
-pub fn router(served: Arc<Served>, own: SocketAddr) -> Router {
+/// Every route, behind the guard and the door. `own` is the address that the listener is bound to.
+pub fn router(served: Arc<Served>, own: SocketAddr, auth: Auth) -> Router {
     rest::router(served.clone())
         .route("/mcp", any(mcp::door(served.clone())))
+        .layer(from_fn_with_state(auth, auth::check))
         .layer(Guard::new(own))
 }
 

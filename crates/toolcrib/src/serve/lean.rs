@@ -16,8 +16,9 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Caller, Catalog, Request};
+use toolcrib_core::{Catalog, Request};
 
+use super::auth::{Scope, Who};
 use super::convert::{self, ResultView, TTL_MS, Told};
 use super::{PerVersion, Served};
 
@@ -143,6 +144,7 @@ impl Lean {
     pub async fn answer(
         &self,
         served: &Arc<Served>,
+        who: &Who,
         headers: &HeaderMap,
         body: &[u8],
     ) -> Option<Response> {
@@ -164,11 +166,13 @@ impl Lean {
             return None;
         }
         match method {
+            "tools/list" if !who.may(Scope::Read) => None,
+            "tools/call" if !who.may(Scope::Call) => None,
             "tools/list" if message.params.name.is_none() && message.params.arguments.is_none() => {
                 Some(reply(message.id, &self.list(served)))
             }
             "tools/call" if message.params.name.as_deref() == text("mcp-name") => {
-                self.call(served, message).await
+                self.call(served, who, message).await
             }
             _ => None,
         }
@@ -189,7 +193,12 @@ impl Lean {
     }
 
     /// Dropping this future, as the server does when the client hangs up, cancels the call: so says this revision.
-    async fn call(&self, served: &Arc<Served>, message: Message<'_>) -> Option<Response> {
+    async fn call(
+        &self,
+        served: &Arc<Served>,
+        who: &Who,
+        message: Message<'_>,
+    ) -> Option<Response> {
         let Params {
             meta,
             name,
@@ -205,7 +214,7 @@ impl Lean {
         let request = Request {
             tool: name,
             arguments: arguments.unwrap_or_default(),
-            caller: Caller::new(shortened(&meta.client?.name)),
+            caller: who.caller(shortened(&meta.client?.name)),
             context: convert::context(|key| meta.rest.get(key), served.project.clone()),
         };
         let _running = served.begin_call();

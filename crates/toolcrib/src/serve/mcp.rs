@@ -25,8 +25,9 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
-use toolcrib_core::{BoxFuture, Caller, Context, Crib, Event, OutputId, Progress, Request};
+use toolcrib_core::{BoxFuture, Context, Crib, Event, OutputId, Progress, Request};
 
+use super::auth::{Scope, Who, missing, refuse};
 use super::convert::{self, ResultView, TTL_MS, Told};
 use super::lean::Lean;
 use super::lines::Lines;
@@ -45,14 +46,22 @@ pub struct Mcp(Arc<Shared>);
 
 struct Shared {
     served: Arc<Served>,
+    /// Behind the port everybody is asked who they are; on stdio and the socket it is the owner.
+    asks: bool,
     /// The tool list in the library's types, made once per catalog version.
     listed: PerVersion<Vec<Tool>>,
 }
 
 impl Mcp {
+    /// For stdio and the project's socket, where only the owner gets.
     pub fn new(served: Arc<Served>) -> Mcp {
+        Mcp::with(served, false)
+    }
+
+    fn with(served: Arc<Served>, asks: bool) -> Mcp {
         Mcp(Arc::new(Shared {
             served,
+            asks,
             listed: PerVersion::default(),
         }))
     }
@@ -64,6 +73,20 @@ impl Mcp {
             let tools = tools.filter_map(|tool| serde_json::from_value(tool).ok());
             tools.collect()
         })
+    }
+
+    /// Who asks, if they may: the door wrote it on the HTTP request.
+    fn who(&self, context: &RequestContext<RoleServer>, scope: Scope) -> Result<Who, ErrorData> {
+        let parts = context.extensions.get::<axum::http::request::Parts>();
+        let who = match parts.and_then(|parts| parts.extensions.get::<Who>()) {
+            Some(who) => who.clone(),
+            None if !self.0.asks => Who::owner(),
+            None => return Err(protocol_error(-32600, "this needs a token".to_owned())),
+        };
+        match who.needs(scope) {
+            Ok(()) => Ok(who),
+            Err(error) => Err(protocol_error(-32600, format!("{error}{}", hint(&error)))),
+        }
     }
 
     /// The call's context, and the task that passes its progress on, if the client asked for that.
@@ -127,7 +150,7 @@ impl Steps {
 
 /// The same handler behind `/mcp`: sessions for clients of the old era, stateless answers for the new one.
 fn http(served: &Arc<Served>) -> StreamableHttpService<Mcp, LocalSessionManager> {
-    let handler = Mcp::new(served.clone());
+    let handler = Mcp::with(served.clone(), true);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(true)
         .with_json_response(true)
@@ -153,6 +176,12 @@ pub fn door(
         let door = door.clone();
         Box::pin(async move {
             let (library, lean, served) = &*door;
+            let Some(who) = request.extensions().get::<Who>().cloned() else {
+                return refuse(missing(), None);
+            };
+            if let Some(refusal) = who.refuse_connection(request.method()) {
+                return refusal;
+            }
             if request.method() != Method::POST {
                 return library.handle(request).await.into_response();
             }
@@ -162,7 +191,10 @@ pub fn door(
                 Ok(body) => body,
                 Err(error) => return Refusal::from(error).into_response(),
             };
-            if let Some(response) = lean.answer(served, &parts.headers, &body).await {
+            if let Some(refusal) = who.refuse_messages(&body) {
+                return refusal;
+            }
+            if let Some(response) = lean.answer(served, &who, &parts.headers, &body).await {
                 return response;
             }
             let request = axum::extract::Request::from_parts(parts, Body::from(body));
@@ -189,15 +221,11 @@ pub async fn lines(
 }
 
 /// The client's name, from its own words.
-fn caller(meta: &RequestMetaObject, peer: &Peer<RoleServer>) -> Caller {
+fn client(meta: &RequestMetaObject, peer: &Peer<RoleServer>) -> String {
     let told = meta.client_info().map(|info| info.name);
     let told = told.or_else(|| peer.peer_info().map(|info| info.client_info.name.clone()));
-    let name: String = told
-        .unwrap_or_else(|| "mcp".to_owned())
-        .chars()
-        .take(64)
-        .collect();
-    Caller::new(&name)
+    let told = told.unwrap_or_else(|| "mcp".to_owned());
+    told.chars().take(64).collect()
 }
 
 /// A result in the library's types.
@@ -231,8 +259,9 @@ impl ServerHandler for Mcp {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.who(&context, Scope::Read)?;
         let listed = self.tools();
         let mut result = ListToolsResult::with_all_items(listed.1.clone());
         result.ttl_ms = Some(TTL_MS);
@@ -253,6 +282,7 @@ impl ServerHandler for Mcp {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let who = self.who(&context, Scope::Call)?;
         let name = request.name.into_owned();
         let catalog = self.0.served.crib.tools();
         let Some(tool) = catalog.get(&name) else {
@@ -264,7 +294,7 @@ impl ServerHandler for Mcp {
         let call = self.0.served.crib.call(Request {
             tool: name,
             arguments: request.arguments.unwrap_or_default(),
-            caller: caller(&context.meta, &context.peer),
+            caller: who.caller(&client(&context.meta, &context.peer)),
             context: known,
         });
         let ended = tokio::select! {
@@ -332,10 +362,10 @@ impl ServerHandler for Mcp {
             .strip_prefix(OUTPUTS)
             .and_then(OutputId::parse)
             .ok_or_else(unknown)?;
-        let owner = caller(&context.meta, &context.peer).agent;
+        let who = self.who(&context, Scope::Read)?;
         let outputs = self.0.served.crib.outputs();
         let page = outputs
-            .read(&owner, &id, 0, RESOURCE_PAGE)
+            .read(who.agent(), &id, 0, RESOURCE_PAGE)
             .await
             .map_err(|_| unknown())?;
         let mut text = String::from_utf8_lossy(&page.bytes).into_owned();

@@ -2,10 +2,12 @@
 //!
 //! - [`http`]: the port — connections, time limits, orderly stop.
 //! - [`guard`]: who may knock — Host and Origin.
+//! - [`auth`]: who is let in — tokens, browsers' logins, scopes.
 //! - [`rest`]: THE ROUTE TABLE, and a file per noun.
 //!
 //! [`Served`] is what all of them share. A crib alone makes one, so tests need no files and no settings.
 
+pub mod auth;
 pub mod convert;
 pub mod guard;
 pub mod http;
@@ -24,7 +26,7 @@ use arc_swap::ArcSwapOption;
 use axum::body::Bytes;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{BoxFuture, Caller, Catalog, Change, Crib};
+use toolcrib_core::{BoxFuture, Catalog, Change, Crib};
 
 use crate::memory::Memory;
 use crate::registrar::Registrar;
@@ -83,7 +85,6 @@ pub struct Served {
     pub memory: Option<Arc<Memory>>,
     /// Where tools are registered; none where nothing is remembered.
     pub registrar: Option<Arc<Registrar>>,
-    caller: Caller,
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
     in_flight: watch::Sender<usize>,
@@ -116,7 +117,6 @@ impl Served {
             config_schema: String::new(),
             memory: None,
             registrar: None,
-            caller: Caller::new(CLIENT),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             in_flight: watch::Sender::new(0),
             listed: ArcSwapOption::empty(),

@@ -9,27 +9,35 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::Request;
 use axum::http::header::{CONNECTION, UPGRADE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServiceExt;
+use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tower::Service;
 
+use super::auth::{Who, no_login};
 use super::http::GRACE;
 use super::lines::Lines;
 use super::mcp::Mcp;
+use super::rest::Refusal;
 use super::{Served, rest};
 
 /// Where a relay knocks.
 pub const PATH: &str = "/relay";
+/// Where `toolcrib token login` asks for a login URL. The port has no such route.
+pub const LOGIN_PATH: &str = "/login-url";
+
+/// Makes a login URL; none where there is no login.
+pub type NewLogin = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// What a relay asks to talk: MCP lines, between two programs of the very same version.
 pub fn protocol() -> String {
@@ -73,10 +81,14 @@ impl Socket {
     }
 
     /// Serves until `served.shutdown` fires; calls in flight get their grace.
-    pub async fn serve(self, served: Arc<Served>) {
+    pub async fn serve(self, served: Arc<Served>, login: NewLogin) {
         let own = served.clone();
         let relay = get(move |request: Request| relay(own.clone(), request));
-        let router = rest::router(served.clone()).route(PATH, relay);
+        // Only this user's processes get here, and the user is the owner.
+        let router = rest::router(served.clone())
+            .route(PATH, relay)
+            .route(LOGIN_PATH, post(async move || login_url(login())))
+            .layer(Extension(Who::owner()));
         loop {
             tokio::select! {
                 () = served.shutdown.cancelled() => break,
@@ -113,6 +125,13 @@ async fn connection(stream: UnixStream, router: Router) {
     let served = builder.serve_connection(TokioIo::new(stream), service);
     if let Err(error) = served.with_upgrades().await {
         tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+fn login_url(login: Option<String>) -> Response {
+    match login {
+        Some(login) => Json(json!({"login": login})).into_response(),
+        None => Refusal::from(no_login()).into_response(),
     }
 }
 

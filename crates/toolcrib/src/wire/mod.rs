@@ -24,6 +24,6 @@ pub use event::{
     CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, StandingView, WorkerView,
     event_json,
 };
-pub use problem::{HealthView, ProblemList, ProblemView, ReadyView, ReloadView};
+pub use problem::{HealthView, ProblemList, ProblemView, ReadyView, ReloadView, rfc3339};
 pub use record::{RecordList, RecordView};
 pub use tool::{AnnotationsView, PermissionsView, ToolList, ToolView};

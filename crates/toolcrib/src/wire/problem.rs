@@ -50,7 +50,7 @@ impl From<&Problem> for ProblemView {
 }
 
 /// A time that no calendar holds is a broken clock; the epoch says so plainly enough.
-pub(super) fn rfc3339(ms: u64) -> String {
+pub fn rfc3339(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or_default();
     jiff::Timestamp::from_millisecond(ms)
         .unwrap_or_default()

@@ -138,7 +138,7 @@ fn a_taken_port_names_the_fix() {
         ran.stderr
     );
     let open = world
-        .run(&["serve", "--host", "0.0.0.0", "--port", "0"])
+        .run(&["serve", "--no-auth", "--host", "0.0.0.0", "--port", "0"])
         .exits(2);
     assert!(open.stderr.contains("loopback"), "{}", open.stderr);
 }
@@ -150,7 +150,7 @@ async fn commands_talk_to_a_crib_elsewhere() {
         "a.json",
         shell_tool("greet", "echo hi {{n}}", json!({"n": {"type": "integer"}})),
     );
-    let crib = world.serve_with(&["--no-auth"]);
+    let crib = world.serve();
     let elsewhere = World::new();
     let port = crib.port().to_string();
     let there = |args: &[&str]| elsewhere.run(&[args, &["--port", &port]].concat());

@@ -13,6 +13,11 @@ pub(super) const CLIENT: Client = Client {
             &json!({"mcpServers": {"toolcrib": {"type": "stdio", "command": "toolcrib", "args": ["mcp"]}}}),
         )
     },
-    http: |url| pretty(&json!({"mcpServers": {"toolcrib": {"type": "http", "url": url}}})),
+    http: |url| {
+        let headers = json!({"Authorization": "Bearer ${TOOLCRIB_TOKEN}"});
+        pretty(
+            &json!({"mcpServers": {"toolcrib": {"type": "http", "url": url, "headers": headers}}}),
+        )
+    },
     note: "or: claude mcp add --scope project toolcrib -- toolcrib mcp",
 };

@@ -12,6 +12,10 @@ pub(super) const CLIENT: Client = Client {
          env_vars = [\"HOME\", \"PATH\", \"XDG_CONFIG_HOME\", \"XDG_DATA_HOME\", \"XDG_CACHE_HOME\"]\n"
             .to_owned()
     },
-    http: |url| format!("[mcp_servers.toolcrib]\nurl = \"{url}\"\n"),
+    http: |url| {
+        format!(
+            "[mcp_servers.toolcrib]\nurl = \"{url}\"\nbearer_token_env_var = \"TOOLCRIB_TOKEN\"\n"
+        )
+    },
     note: "Codex reads the project's file only in a project it trusts, and sees new tools from its next start on",
 };

@@ -11,6 +11,11 @@ pub(super) const CLIENT: Client = Client {
     stdio: || {
         pretty(&json!({"mcpServers": {"toolcrib": {"command": "toolcrib", "args": ["mcp"]}}}))
     },
-    http: |url| pretty(&json!({"mcpServers": {"toolcrib": {"type": "http", "url": url}}})),
+    http: |url| {
+        let headers = json!({"Authorization": "Bearer $TOOLCRIB_TOKEN"});
+        pretty(
+            &json!({"mcpServers": {"toolcrib": {"type": "http", "url": url, "headers": headers}}}),
+        )
+    },
     note: "`gemini mcp list` shows whether it connects",
 };

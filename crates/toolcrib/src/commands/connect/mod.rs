@@ -86,6 +86,8 @@ impl Connect {
             Transport::Http => (client.http)(&self.url),
         };
         let printer = scene.printer;
+        let name = client.name.to_possible_value();
+        let name = name.as_ref().map_or("the agent", |name| name.get_name());
         if printer.is_json() {
             printer.json(&json!({
                 "projectFile": client.project_file,
@@ -101,6 +103,12 @@ impl Connect {
         ));
         printer.text(&snippet);
         printer.note(format!("{DIM}{}{DIM:#}", client.note));
+        if self.transport == Transport::Http {
+            printer.note(format!(
+                "{DIM}the token stays out of the file: export TOOLCRIB_TOKEN=$(toolcrib token create {name}), then \
+                 start {name} from that shell{DIM:#}"
+            ));
+        }
         Ok(0)
     }
 }
@@ -130,7 +138,12 @@ mod tests {
                 }
                 assert!(text.contains("toolcrib"), "{text}");
             }
-            assert!((client.http)(url).contains(url));
+            let http = (client.http)(url);
+            assert!(
+                http.contains(url) && http.contains("TOOLCRIB_TOKEN"),
+                "{http}"
+            );
+            assert!(!(client.stdio)().contains("TOKEN"));
         }
     }
 

@@ -14,9 +14,10 @@ pub(super) const CLIENT: Client = Client {
         )
     },
     http: |url| {
-        pretty(
-            &json!({"mcp": {"toolcrib": {"type": "remote", "url": url, "oauth": false, "enabled": true}}}),
-        )
+        let headers = json!({"Authorization": "Bearer {env:TOOLCRIB_TOKEN}"});
+        pretty(&json!({"mcp": {"toolcrib": {
+            "type": "remote", "url": url, "headers": headers, "oauth": false, "enabled": true,
+        }}}))
     },
     note: "`opencode mcp list` shows whether it connects",
 };

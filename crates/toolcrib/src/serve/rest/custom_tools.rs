@@ -16,6 +16,7 @@ use utoipa::IntoParams;
 use super::{Refusal, bad_request, body, json, named, tools};
 use crate::registrar::{Kept, Registrar};
 use crate::serve::Served;
+use crate::serve::auth::Who;
 use crate::wire::{
     CallBody, CheckView, CustomToolCreate, CustomToolList, CustomToolUpdate, CustomToolView,
     ErrorView, OutcomeView, TestBody, ValidationView,
@@ -279,6 +280,7 @@ pub async fn health(
 )]
 pub async fn test(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
     body: Body,
 ) -> Result<Response, Refusal> {
@@ -295,5 +297,5 @@ pub async fn test(
         arguments: input,
         ..CallBody::default()
     };
-    tools::run(served, name, body).await
+    tools::run(served, &who, name, body).await
 }

@@ -1,7 +1,7 @@
 //! THE ROUTE TABLE: every route of REST, each in the file of its noun, and the one shape of every error.
 //!
-//! A new route is a function with `#[utoipa::path]` in its noun's file and one line in [`api`] or [`outside`];
-//! the OpenAPI document is made from the same table and can't say anything else.
+//! A new route is a function with `#[utoipa::path]` in its noun's file and one line in [`api`] or [`outside`], which
+//! says what scope it needs; the OpenAPI document is made from the same table and can't say anything else.
 
 use std::sync::Arc;
 
@@ -14,10 +14,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use toolcrib_core::{CallError, ErrorCode};
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
+use security::Schemes;
+
 use super::Served;
+use super::auth::{Needs, Scope};
 use crate::error::http_status;
 use crate::wire::{
     AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView,
@@ -31,7 +34,9 @@ mod definitions;
 mod docs;
 mod events;
 mod health;
+mod login;
 mod outputs;
+mod security;
 mod tools;
 
 pub use body::{MAX_BODY, read};
@@ -51,7 +56,9 @@ pub use body::{MAX_BODY, read};
         (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
         (name = "crib", description = "How the crib itself is doing"),
         (name = "docs", description = "This description"),
+        (name = "login", description = "Browsers come and go"),
     ),
+    modifiers(&Schemes),
     // Those that no route answers with by itself: events, and parts of other shapes.
     components(schemas(
         AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView,
@@ -63,27 +70,28 @@ struct ApiDoc;
 /// Under `/api` and `/api/v1`.
 fn api() -> OpenApiRouter<Arc<Served>> {
     OpenApiRouter::with_openapi(ApiDoc::openapi())
-        .routes(routes!(tools::list))
-        .routes(routes!(tools::errors))
-        .routes(routes!(tools::reload))
-        .routes(routes!(definitions::definitions))
-        .routes(routes!(tools::show))
-        .routes(routes!(tools::check))
-        .routes(routes!(tools::call))
-        .routes(routes!(custom_tools::list, custom_tools::create))
-        .routes(routes!(
-            custom_tools::show,
-            custom_tools::update,
-            custom_tools::remove
+        .routes(needs(Scope::Read, routes!(tools::list)))
+        .routes(needs(Scope::Read, routes!(tools::errors)))
+        .routes(needs(Scope::Manage, routes!(tools::reload)))
+        .routes(needs(Scope::Read, routes!(definitions::definitions)))
+        .routes(needs(Scope::Read, routes!(tools::show)))
+        .routes(needs(Scope::Read, routes!(tools::check)))
+        .routes(needs(Scope::Call, routes!(tools::call)))
+        .routes(needs(Scope::Read, routes!(custom_tools::list)))
+        .routes(needs(Scope::Manage, routes!(custom_tools::create)))
+        .routes(needs(Scope::Read, routes!(custom_tools::show)))
+        .routes(needs(
+            Scope::Manage,
+            routes!(custom_tools::update, custom_tools::remove),
         ))
-        .routes(routes!(custom_tools::validate))
-        .routes(routes!(custom_tools::health))
-        .routes(routes!(custom_tools::test))
-        .routes(routes!(outputs::read))
-        .routes(routes!(calls::list))
-        .routes(routes!(calls::show))
-        .routes(routes!(health::health))
-        .routes(routes!(events::listen))
+        .routes(needs(Scope::Manage, routes!(custom_tools::validate)))
+        .routes(needs(Scope::Read, routes!(custom_tools::health)))
+        .routes(needs(Scope::Call, routes!(custom_tools::test)))
+        .routes(needs(Scope::Read, routes!(outputs::read)))
+        .routes(needs(Scope::Read, routes!(calls::list)))
+        .routes(needs(Scope::Read, routes!(calls::show)))
+        .routes(needs(Scope::Read, routes!(health::health)))
+        .routes(needs(Scope::Read, routes!(events::listen)))
 }
 
 /// At the root.
@@ -91,13 +99,28 @@ fn outside() -> OpenApiRouter<Arc<Served>> {
     OpenApiRouter::with_openapi(ApiDoc::openapi())
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
-        .routes(routes!(docs::openapi_json))
-        .routes(routes!(docs::page))
-        .routes(routes!(docs::config_schema))
-        .routes(routes!(docs::home))
+        .routes(routes!(login::log_in))
+        .routes(needs(Scope::Read, routes!(login::log_out)))
+        .routes(needs(Scope::Read, routes!(docs::openapi_json)))
+        .routes(needs(Scope::Read, routes!(docs::page)))
+        .routes(needs(Scope::Read, routes!(docs::config_schema)))
+        .routes(needs(Scope::Read, routes!(docs::home)))
 }
 
-/// Every route. The guard is laid around it by [`super::http::router`].
+/// The only routes that need no token. All others ask for a scope; a test sees to it.
+pub const OPEN: [&str; 3] = ["/healthz", "/readyz", "/login"];
+
+/// A route that needs a scope, and says so in the document.
+fn needs(
+    scope: Scope,
+    (schemas, mut paths, router): UtoipaMethodRouter<Arc<Served>>,
+) -> UtoipaMethodRouter<Arc<Served>> {
+    security::describe(&mut paths, scope);
+    (schemas, paths, router.route_layer(Needs(scope)))
+}
+
+/// Every route. Guard and door are laid around it by [`super::http::router`], and the owner's name by the socket;
+/// without either no route but the open ones answers.
 pub fn router(served: Arc<Served>) -> Router {
     let (router, _) = outside().nest("/api", api()).split_for_parts();
     let (versioned, _) = api().split_for_parts();

@@ -14,11 +14,11 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
-use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::{CallError, ErrorCode, OutputId, Outputs};
 
 use super::{Refusal, bad_request, named};
 use crate::serve::Served;
+use crate::serve::auth::Who;
 use crate::wire::ErrorView;
 
 /// How much of an output is held at a time.
@@ -43,13 +43,14 @@ const PAGE: u64 = 256 * 1_024;
 )]
 pub async fn read(
     State(served): State<Arc<Served>>,
+    who: Who,
     id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let id = OutputId::parse(&named(id)?).ok_or_else(not_found)?;
     let outputs = served.crib.outputs().clone();
     // One byte is enough to learn the size of the whole.
-    let total = match outputs.read(DEFAULT_AGENT, &id, 0, 1).await {
+    let total = match outputs.read(who.agent(), &id, 0, 1).await {
         Ok(page) => page.total,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_found().into()),
         Err(error) => {
@@ -80,7 +81,7 @@ pub async fn read(
         let place = format!("bytes {}-{}/{total}", range.start, range.end - 1);
         response = response.header(CONTENT_RANGE, place);
     }
-    let body = Body::from_stream(pages(outputs, id, range));
+    let body = Body::from_stream(pages(outputs, who, id, range));
     response
         .body(body)
         .map_err(|error| CallError::internal(error.to_string()).into())
@@ -148,26 +149,24 @@ fn number(text: &str) -> Option<u64> {
 /// The bytes of `range`, one page after the other.
 fn pages(
     outputs: Arc<dyn Outputs>,
+    who: Who,
     id: OutputId,
     range: Range<u64>,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    let start = (outputs, id, range);
-    futures_util::stream::try_unfold(start, async |(outputs, id, mut left)| {
+    let start = (outputs, who, id, range);
+    futures_util::stream::try_unfold(start, async |(outputs, who, id, mut left)| {
         if left.is_empty() {
             return Ok(None);
         }
         let max = usize::try_from((left.end - left.start).min(PAGE)).unwrap_or(usize::MAX);
-        let mut page = outputs
-            .read(DEFAULT_AGENT, &id, left.start, max)
-            .await?
-            .bytes;
+        let mut page = outputs.read(who.agent(), &id, left.start, max).await?.bytes;
         page.truncate(max);
         if page.is_empty() {
             // It ended before its promised size; a cut connection says so, a short answer would not.
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         left.start += page.len() as u64;
-        Ok(Some((Bytes::from(page), (outputs, id, left))))
+        Ok(Some((Bytes::from(page), (outputs, who, id, left))))
     })
 }
 

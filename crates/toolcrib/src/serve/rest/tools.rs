@@ -13,7 +13,8 @@ use toolcrib_core::{CallError, Context, Request, SourceKind, Status};
 use utoipa::IntoParams;
 
 use super::{Refusal, bad_request, body, json, json_bytes, named};
-use crate::serve::Served;
+use crate::serve::auth::Who;
+use crate::serve::{CLIENT, Served};
 use crate::wire::{
     CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
 };
@@ -194,16 +195,22 @@ pub async fn check(
 )]
 pub async fn call(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
     body: Body,
 ) -> Result<Response, Refusal> {
     let tool = named(name)?;
     let body = body::parse(&body::read(body).await?)?;
-    run(served, tool, body).await
+    run(served, &who, tool, body).await
 }
 
 /// One call, in a task of its own.
-pub async fn run(served: Arc<Served>, tool: String, body: CallBody) -> Result<Response, Refusal> {
+pub async fn run(
+    served: Arc<Served>,
+    who: &Who,
+    tool: String,
+    body: CallBody,
+) -> Result<Response, Refusal> {
     let CallBody {
         arguments,
         run_id,
@@ -218,7 +225,7 @@ pub async fn run(served: Arc<Served>, tool: String, body: CallBody) -> Result<Re
     let request = Request {
         tool,
         arguments,
-        caller: served.caller.clone(),
+        caller: who.caller(CLIENT),
         context,
     };
     let running = served.begin_call();

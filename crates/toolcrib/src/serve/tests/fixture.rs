@@ -17,6 +17,7 @@ use toolcrib_core::{
     ToolName, Update, Whole,
 };
 
+use crate::serve::auth::Auth;
 use crate::serve::{Served, http};
 
 /// Nothing in these tests takes this long; what does, hangs.
@@ -226,7 +227,7 @@ impl TestServer {
         let served = Arc::new(change(Served::new(crib)));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = http::router(served.clone(), address);
+        let router = http::router(served.clone(), address, Auth::off());
         let running = tokio::spawn(http::serve(listener, router, served.clone()));
         TestServer {
             served,

@@ -174,7 +174,17 @@ impl World {
         self.serve_with(&[])
     }
 
+    /// Without tokens, which `auth.rs` is about: the others write requests by hand, and say what they are about only.
     pub fn serve_with(&self, args: &[&str]) -> TestCrib {
+        self.serve_as(&[args, &["--no-auth"]].concat())
+    }
+
+    /// Starts `serve` as people do: who asks must show a token or log in.
+    pub fn serve_closed(&self) -> TestCrib {
+        self.serve_as(&[])
+    }
+
+    pub fn serve_as(&self, args: &[&str]) -> TestCrib {
         let mut all = vec!["serve", "--json", "--port", "0"];
         all.extend(args);
         self.serve_by(self.command(&all))
@@ -211,11 +221,13 @@ impl World {
             }
         });
         let url = banner["url"].as_str().unwrap().to_owned();
+        let login = banner["login"].as_str().map(str::to_owned);
         let _ = rustls::crypto::ring::default_provider().install_default();
         TestCrib {
             child,
             url,
             log,
+            login,
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
         }
     }
@@ -226,6 +238,8 @@ pub struct TestCrib {
     child: Child,
     pub url: String,
     log: Arc<Mutex<String>>,
+    /// What a browser opens to log in.
+    pub login: Option<String>,
     pub client: reqwest::Client,
 }
 

@@ -1,0 +1,177 @@
+//! Tokens that were shown: checked against the store, and remembered for a moment so that calls do not wait for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use toolcrib_core::{CallError, ErrorCode};
+use toolcrib_store::{Store, StoreError, Token, Tokens, Verdict, fingerprint};
+
+use super::{Scopes, Who};
+use crate::memory::Memory;
+
+/// How long a verified token is taken at its word, should nobody tell of changes.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
+/// When a token was last used is noted to the minute.
+const TOUCH_EVERY_MS: u64 = 60_000;
+/// A long stream's token is looked at this often, and whenever the store changes.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// More tokens than this in one second are not remembered.
+const MAX_KNOWN: usize = 1_024;
+
+/// Checks tokens.
+pub struct Keys {
+    memory: Arc<Memory>,
+    changes: OnceLock<watch::Receiver<u64>>,
+    /// By the hash of the secret; the secret itself is kept nowhere.
+    known: Mutex<HashMap<[u8; 32], Known>>,
+}
+
+/// A token that was verified a moment ago.
+struct Known {
+    who: Who,
+    at: Instant,
+    /// The store's number of changes before it was asked.
+    revision: Option<u64>,
+    expires_ms: Option<u64>,
+}
+
+impl Keys {
+    pub fn new(memory: Arc<Memory>) -> Keys {
+        Keys {
+            memory,
+            changes: OnceLock::new(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Whose token this is, if it counts now.
+    pub async fn check(&self, secret: &str) -> Result<Who, CallError> {
+        if !Tokens::is_secret(secret) {
+            return Err(refused("the token is not known here"));
+        }
+        let key = fingerprint(secret);
+        let revision = self.revision();
+        if let Some(who) = self.remembered(&key, revision) {
+            return Ok(who);
+        }
+        let store = self.memory.store().map_err(unreadable)?;
+        let verdict = store.tokens().verify(secret).await.map_err(unreadable)?;
+        let token = match verdict {
+            Verdict::Valid(token) => token,
+            other => {
+                self.known().remove(&key);
+                return Err(refused(match other {
+                    Verdict::Expired => "the token has expired",
+                    Verdict::Revoked => "the token was revoked",
+                    _ => "the token is not known here",
+                }));
+            }
+        };
+        let who = Who::token(
+            &token.id,
+            token.agent.as_deref(),
+            Scopes::named(&token.scopes),
+        );
+        let entry = Known {
+            who: who.clone(),
+            at: Instant::now(),
+            revision,
+            expires_ms: token.expires_ms,
+        };
+        let mut known = self.known();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(key, entry);
+        drop(known);
+        touch(store, token);
+        Ok(who)
+    }
+
+    fn remembered(&self, key: &[u8; 32], revision: Option<u64>) -> Option<Who> {
+        let known = self.known();
+        let entry = known.get(key)?;
+        let fresh = entry.at.elapsed() < TRUSTED_FOR
+            && entry.revision == revision
+            && !is_over(entry.expires_ms);
+        fresh.then(|| entry.who.clone())
+    }
+
+    /// Ends when the token no longer counts.
+    pub async fn ended(&self, id: &str) {
+        let mut changes = self.changes().cloned();
+        loop {
+            if let Ok(store) = self.memory.store()
+                && let Ok(found) = store.tokens().get(id).await
+            {
+                let counts =
+                    |token: Token| token.revoked_ms.is_none() && !is_over(token.expires_ms);
+                if !found.is_some_and(counts) {
+                    return;
+                }
+            }
+            // A store that can't be read says nothing about the token: this looks again.
+            let told = async {
+                let told = match &mut changes {
+                    Some(changes) => changes.changed().await.is_ok(),
+                    None => false,
+                };
+                if !told {
+                    std::future::pending().await
+                }
+            };
+            let _ = tokio::time::timeout(LOOK_AGAIN, told).await;
+        }
+    }
+
+    fn revision(&self) -> Option<u64> {
+        self.changes().map(|changes| *changes.borrow())
+    }
+
+    /// The store's changes, followed from the first token on, or from when the store could be opened.
+    fn changes(&self) -> Option<&watch::Receiver<u64>> {
+        if self.changes.get().is_none()
+            && let Ok(store) = self.memory.store()
+        {
+            let _ = self.changes.set(store.watch());
+        }
+        self.changes.get()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_over(expires_ms: Option<u64>) -> bool {
+    expires_ms.is_some_and(|expires| expires <= crate::now_ms())
+}
+
+/// Notes that a token was used, while its request goes on.
+fn touch(store: Store, token: Token) {
+    let since = crate::now_ms().saturating_sub(token.last_used_ms.unwrap_or(0));
+    if since < TOUCH_EVERY_MS {
+        return;
+    }
+    tokio::spawn(async move {
+        if let Err(error) = store.tokens().touch(&token).await {
+            tracing::debug!(%error, token = token.id, "when a token was used could not be noted");
+        }
+    });
+}
+
+fn refused(message: &str) -> CallError {
+    CallError::new(ErrorCode::Unauthorized, message).hint(
+        "`toolcrib token list` shows the tokens there are, `toolcrib token create NAME` makes one",
+    )
+}
+
+fn unreadable(error: StoreError) -> CallError {
+    tracing::warn!(%error, "a token could not be checked");
+    CallError::unavailable("tokens can't be checked, because the store can't be read").hint(
+        "GET /readyz says what is wrong with it; commands on the crib's own machine need no token",
+    )
+}

@@ -1,0 +1,147 @@
+//! Browsers: a code that `serve` prints is traded, once, for a session. Both live in memory only.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolcrib_store::{fingerprint, new_secret};
+
+const CODE_LIFE: Duration = Duration::from_secs(10 * 60);
+pub const SESSION_LIFE: Duration = Duration::from_secs(12 * 3_600);
+/// The oldest go when there are more.
+const MAX_KEPT: usize = 64;
+
+/// What a code or a session is looked up by.
+pub type Key = [u8; 32];
+
+/// Codes and sessions that count. Neither is kept itself, only its hash, by which it is found.
+pub struct Logins {
+    codes: Mutex<Kept>,
+    sessions: Mutex<Kept>,
+    code_life: Duration,
+    session_life: Duration,
+}
+
+impl Default for Logins {
+    fn default() -> Logins {
+        Logins::lasting(CODE_LIFE, SESSION_LIFE)
+    }
+}
+
+impl Logins {
+    fn lasting(code_life: Duration, session_life: Duration) -> Logins {
+        Logins {
+            codes: Mutex::default(),
+            sessions: Mutex::default(),
+            code_life,
+            session_life,
+        }
+    }
+
+    /// A code that logs one browser in.
+    pub fn new_code(&self) -> io::Result<String> {
+        let code = new_secret()?;
+        lock(&self.codes).insert(&code, self.code_life);
+        Ok(code)
+    }
+
+    /// Trades a code for a session, or gives nothing when it does not count or no longer does.
+    pub fn redeem(&self, code: &str) -> io::Result<Option<String>> {
+        if !lock(&self.codes).remove(&fingerprint(code)) {
+            return Ok(None);
+        }
+        let session = new_secret()?;
+        lock(&self.sessions).insert(&session, self.session_life);
+        Ok(Some(session))
+    }
+
+    /// What the session is found by from now on, if it counts.
+    pub fn session(&self, secret: &str) -> Option<Key> {
+        let key = fingerprint(secret);
+        self.counts(&key).then_some(key)
+    }
+
+    pub fn counts(&self, key: &Key) -> bool {
+        lock(&self.sessions).has(key)
+    }
+
+    pub fn log_out(&self, key: &Key) {
+        lock(&self.sessions).remove(key);
+    }
+}
+
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hashes of secrets, and until when each counts.
+#[derive(Default)]
+struct Kept(HashMap<Key, Instant>);
+
+impl Kept {
+    fn insert(&mut self, secret: &str, life: Duration) {
+        let now = Instant::now();
+        self.0.retain(|_, until| *until > now);
+        if self.0.len() >= MAX_KEPT {
+            let oldest = self.0.iter().min_by_key(|(_, until)| **until);
+            if let Some(oldest) = oldest.map(|(key, _)| *key) {
+                self.0.remove(&oldest);
+            }
+        }
+        self.0.insert(fingerprint(secret), now + life);
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        self.0.get(key).is_some_and(|until| *until > Instant::now())
+    }
+
+    /// Gives whether it counted until now.
+    fn remove(&mut self, key: &Key) -> bool {
+        self.0
+            .remove(key)
+            .is_some_and(|until| until > Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_counts_once_and_a_session_until_it_is_ended() {
+        let logins = Logins::default();
+        let code = logins.new_code().unwrap();
+        assert_eq!(logins.redeem("").unwrap(), None);
+        assert_eq!(logins.redeem(&code[1..]).unwrap(), None);
+        let session = logins.redeem(&code).unwrap().unwrap();
+        assert_eq!(logins.redeem(&code).unwrap(), None);
+        assert!(session.len() == 64 && code.len() == 64 && session != code);
+        assert_eq!(logins.session(&code), None);
+        let key = logins.session(&session).unwrap();
+        logins.log_out(&key);
+        assert!(logins.session(&session).is_none() && !logins.counts(&key));
+    }
+
+    #[test]
+    fn codes_and_sessions_end_with_their_time() {
+        let logins = Logins::lasting(Duration::ZERO, SESSION_LIFE);
+        let code = logins.new_code().unwrap();
+        assert_eq!(logins.redeem(&code).unwrap(), None);
+        let logins = Logins::lasting(CODE_LIFE, Duration::ZERO);
+        let code = logins.new_code().unwrap();
+        let session = logins.redeem(&code).unwrap().unwrap();
+        assert_eq!(logins.session(&session), None);
+    }
+
+    #[test]
+    fn no_more_are_kept_than_people_need() {
+        let logins = Logins::default();
+        let first = logins.new_code().unwrap();
+        let codes: Vec<String> = (0..MAX_KEPT).map(|_| logins.new_code().unwrap()).collect();
+        assert_eq!(lock(&logins.codes).0.len(), MAX_KEPT);
+        assert_eq!(logins.redeem(&first).unwrap(), None);
+        assert!(logins.redeem(&codes[MAX_KEPT - 1]).unwrap().is_some());
+    }
+}

@@ -1,0 +1,344 @@
+//! Who asks over HTTP, and whether they may: tokens for programs, sessions for browsers, scopes for both.
+//!
+//! [`Auth`] stands behind the guard and in front of every route of the port. It finds out who asks, and refuses whom it
+//! does not know. Each route then asks for its scope ([`Needs`], laid on by the route table). stdio and the project's
+//! socket have no door: whoever gets there is the owner.
+//!
+//! Why: `docs/design/0012-tokens.md`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use toolcrib_core::call::DEFAULT_AGENT;
+use toolcrib_core::{CallError, Caller, ErrorCode};
+
+use super::rest::{OPEN, Refusal};
+use crate::memory::Memory;
+
+mod keys;
+mod logins;
+mod methods;
+mod needs;
+mod scope;
+
+use keys::Keys;
+pub use logins::SESSION_LIFE;
+use logins::{Key, Logins};
+pub use needs::Needs;
+pub use scope::{Scope, Scopes};
+
+/// What a browser that logged in may do. Deciding on waiting calls is not among it.
+const SESSION_SCOPES: [Scope; 3] = [Scope::Read, Scope::Call, Scope::Manage];
+/// How often a browser's stream looks whether its session still counts.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Who asks. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Who(Arc<Known>);
+
+#[derive(Debug)]
+struct Known {
+    scopes: Scopes,
+    agent: Arc<str>,
+    proof: Proof,
+}
+
+/// How it is known who asks.
+#[derive(Debug)]
+enum Proof {
+    /// They got where only the owner gets.
+    Place,
+    /// The id of the token that they showed.
+    Token(Arc<str>),
+    Session(Key),
+}
+
+impl Who {
+    /// Whoever needs no token.
+    pub fn owner() -> Who {
+        Who::new(Scopes::all(), DEFAULT_AGENT, Proof::Place)
+    }
+
+    fn token(id: &str, agent: Option<&str>, scopes: Scopes) -> Who {
+        Who::new(
+            scopes,
+            agent.unwrap_or(DEFAULT_AGENT),
+            Proof::Token(id.into()),
+        )
+    }
+
+    fn session(key: Key) -> Who {
+        Who::new(
+            Scopes::of(SESSION_SCOPES),
+            DEFAULT_AGENT,
+            Proof::Session(key),
+        )
+    }
+
+    fn new(scopes: Scopes, agent: &str, proof: Proof) -> Who {
+        let agent = agent.into();
+        Who(Arc::new(Known {
+            scopes,
+            agent,
+            proof,
+        }))
+    }
+
+    pub fn may(&self, scope: Scope) -> bool {
+        self.0.scopes.has(scope)
+    }
+
+    pub fn agent(&self) -> &str {
+        &self.0.agent
+    }
+
+    /// As the crib knows callers; `client` is the program that asks.
+    pub fn caller(&self, client: &str) -> Caller {
+        Caller {
+            client: client.into(),
+            agent: self.0.agent.clone(),
+            token: match &self.0.proof {
+                Proof::Token(id) => Some(id.clone()),
+                Proof::Place | Proof::Session(_) => None,
+            },
+        }
+    }
+
+    /// Refuses who lacks a scope.
+    pub fn needs(&self, scope: Scope) -> Result<(), CallError> {
+        if self.may(scope) {
+            return Ok(());
+        }
+        let scope = scope.as_str();
+        let message = format!("the token does not have the scope `{scope}`");
+        let hint = format!("make one that has: `toolcrib token create NAME --scope {scope}`");
+        Err(CallError::new(ErrorCode::Forbidden, message).hint(hint))
+    }
+}
+
+/// For handlers. Nobody got past the door without one, so it is never missing; if it were, the answer is no.
+impl<S: Sync> FromRequestParts<S> for Who {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Who, Response> {
+        let who = parts.extensions.get::<Who>();
+        who.cloned().ok_or_else(|| refuse(missing(), None))
+    }
+}
+
+/// The door of the port. Cheap to clone.
+#[derive(Clone)]
+pub struct Auth(Option<Arc<Door>>);
+
+struct Door {
+    keys: Keys,
+    logins: Logins,
+    /// Browsers send one port's cookies to all ports, so each crib has a name of its own.
+    cookie: String,
+}
+
+impl Auth {
+    /// Everybody who reaches the port is the owner.
+    pub fn off() -> Auth {
+        Auth(None)
+    }
+
+    /// Tokens of this store, and logins of this process; `port` is where it listens.
+    pub fn on(memory: Arc<Memory>, port: u16) -> Auth {
+        Auth(Some(Arc::new(Door {
+            keys: Keys::new(memory),
+            logins: Logins::default(),
+            cookie: format!("toolcrib_{port}"),
+        })))
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A code for `/login`, where there is a login.
+    pub fn login_code(&self) -> Option<std::io::Result<String>> {
+        self.0.as_ref().map(|door| door.logins.new_code())
+    }
+
+    /// Trades a code for the cookie that a browser is to keep.
+    pub fn log_in(&self, code: &str) -> Result<String, CallError> {
+        let Some(door) = &self.0 else {
+            return Err(no_login());
+        };
+        match door.logins.redeem(code) {
+            Ok(Some(session)) => Ok(format!("{}={session}", door.cookie)),
+            Ok(None) => Err(CallError::new(
+                ErrorCode::Unauthorized,
+                "this login code does not count: it was used, it is over ten minutes old, or it never was one",
+            )
+            .hint("`toolcrib token login` prints a new login URL")),
+            Err(error) => Err(CallError::internal(format!("no session could be made: {error}"))),
+        }
+    }
+
+    /// Ends a browser's session. Gives the cookie's name, to be forgotten.
+    pub fn log_out(&self, who: &Who) -> Result<String, CallError> {
+        let Some(door) = &self.0 else {
+            return Err(no_login());
+        };
+        if let Proof::Session(key) = &who.0.proof {
+            door.logins.log_out(key);
+        }
+        Ok(door.cookie.clone())
+    }
+}
+
+impl Door {
+    async fn identify(&self, method: &Method, headers: &HeaderMap) -> Result<Who, CallError> {
+        let mut shown = headers.get_all(AUTHORIZATION).iter();
+        match (shown.next(), shown.next()) {
+            (Some(header), None) => {
+                let none = || unknown("the Authorization header holds no bearer token");
+                self.keys.check(bearer(header).ok_or_else(none)?).await
+            }
+            (Some(_), Some(_)) => Err(unknown("there is more than one Authorization header")),
+            (None, _) => self.from_cookie(method, headers),
+        }
+    }
+
+    fn from_cookie(&self, method: &Method, headers: &HeaderMap) -> Result<Who, CallError> {
+        let mut ours = cookies(headers, &self.cookie).peekable();
+        if ours.peek().is_none() {
+            return Err(missing());
+        }
+        let Some(key) = ours.take(8).find_map(|cookie| self.logins.session(cookie)) else {
+            return Err(unknown("the login of this browser has ended"));
+        };
+        // Browsers add cookies to what pages of this machine's other ports ask, too.
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        let foreign = site.is_some_and(|site| site != b"same-origin" && site != b"none");
+        let writes = !matches!(*method, Method::GET | Method::HEAD);
+        // The guard saw to it that an Origin is ours.
+        let known = headers.contains_key(ORIGIN) || site == Some(b"same-origin");
+        if foreign || (writes && !known) {
+            let message = "a browser's login counts only for requests of the crib's own pages";
+            return Err(CallError::new(ErrorCode::Forbidden, message)
+                .hint("programs send a token: `Authorization: Bearer TOKEN`"));
+        }
+        Ok(Who::session(key))
+    }
+
+    /// Ends when who asked no longer counts.
+    async fn ended(self: Arc<Door>, who: Who) {
+        match &who.0.proof {
+            Proof::Place => std::future::pending().await,
+            Proof::Token(id) => self.keys.ended(id).await,
+            Proof::Session(key) => {
+                while self.logins.counts(key) {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+            }
+        }
+    }
+}
+
+/// Lets a request through with who asks written on it, or refuses it.
+pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if path == "/login" || path == "/logout" {
+        request.extensions_mut().insert(auth.clone());
+    }
+    let Some(door) = auth.0 else {
+        request.extensions_mut().insert(Who::owner());
+        return next.run(request).await;
+    };
+    if OPEN.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
+    let who = match door.identify(request.method(), request.headers()).await {
+        Ok(who) => who,
+        Err(error) => return refuse(error, None),
+    };
+    request.extensions_mut().insert(who.clone());
+    let response = next.run(request).await;
+    let streams = response.headers().get(CONTENT_TYPE);
+    if streams.is_none_or(|kind| !kind.as_bytes().starts_with(b"text/event-stream")) {
+        return response;
+    }
+    // A stream may go on for days; it ends with the right to it.
+    let (parts, body) = response.into_parts();
+    let ended = Box::pin(door.ended(who));
+    let body = Body::from_stream(body.into_data_stream().take_until(ended));
+    Response::from_parts(parts, body)
+}
+
+/// The answer that says no, with what HTTP wants said beside it.
+pub fn refuse(error: CallError, scope: Option<Scope>) -> Response {
+    let challenge = match (error.code, scope) {
+        (ErrorCode::Unauthorized, _) if error.message == MISSING => {
+            "Bearer realm=\"toolcrib\"".to_owned()
+        }
+        // Our own words, none of which holds a quote.
+        (ErrorCode::Unauthorized, _) => format!(
+            "Bearer realm=\"toolcrib\", error=\"invalid_token\", error_description=\"{}\"",
+            error.message
+        ),
+        (_, Some(scope)) => format!(
+            "Bearer realm=\"toolcrib\", error=\"insufficient_scope\", scope=\"{}\"",
+            scope.as_str()
+        ),
+        _ => String::new(),
+    };
+    let mut response = Refusal::from(error).into_response();
+    if let Ok(challenge) = HeaderValue::from_str(&challenge)
+        && !challenge.is_empty()
+    {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+const MISSING: &str = "this needs a token";
+
+/// Nobody said who they are.
+pub fn missing() -> CallError {
+    unknown(MISSING)
+}
+
+fn unknown(message: &str) -> CallError {
+    CallError::new(ErrorCode::Unauthorized, message).hint(
+        "send `Authorization: Bearer TOKEN`, where `toolcrib token create NAME` prints the token; \
+         in a browser, open the login URL that `toolcrib serve` printed",
+    )
+}
+
+pub fn no_login() -> CallError {
+    CallError::new(ErrorCode::NotFound, "there is no login here")
+        .hint("this crib asks for no token, so every route is open")
+}
+
+/// The token in an Authorization header.
+fn bearer(header: &HeaderValue) -> Option<&str> {
+    let (scheme, secret) = header.to_str().ok()?.split_once(' ')?;
+    let secret = secret.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !secret.is_empty()).then_some(secret)
+}
+
+/// All values of a cookie; who may set cookies for this host may set several of one name.
+fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let lines = headers.get_all(COOKIE).iter();
+    let pairs = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'));
+    pairs.filter_map(move |pair| {
+        let (key, value) = pair.trim().split_once('=')?;
+        (key == name).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests;
