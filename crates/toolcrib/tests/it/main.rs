@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod audit;
+mod auth;
 mod bad_input;
 mod chaos;
 mod cli;

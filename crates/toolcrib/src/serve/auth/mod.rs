@@ -264,6 +264,9 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
         Err(error) => return refuse(error, None),
     };
     request.extensions_mut().insert(who.clone());
+    // Nobody behind the door needs what was shown at it, and no log can tell what is not there.
+    request.headers_mut().remove(AUTHORIZATION);
+    request.headers_mut().remove(COOKIE);
     let response = next.run(request).await;
     let streams = response.headers().get(CONTENT_TYPE);
     if streams.is_none_or(|kind| !kind.as_bytes().starts_with(b"text/event-stream")) {

@@ -1,1 +1,190 @@
+use axum::http::header::HeaderName;
+use toolcrib_store::{NewToken, Store};
 
+use super::*;
+use crate::env::Env;
+
+struct World {
+    memory: Arc<Memory>,
+    store: Store,
+    _folder: tempfile::TempDir,
+}
+
+impl World {
+    async fn new() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Env::of(&[], folder.path());
+        let memory = Arc::new(Memory::open(&env, folder.path()).await.unwrap());
+        let store = memory.store().unwrap();
+        World {
+            memory,
+            store,
+            _folder: folder,
+        }
+    }
+
+    async fn token(&self, expires_ms: Option<u64>) -> (String, String) {
+        let new = NewToken {
+            name: "one".to_owned(),
+            scopes: vec!["read".to_owned()],
+            agent: Some("reviewer".to_owned()),
+            expires_ms,
+        };
+        let (token, secret) = self.store.tokens().create(new).await.unwrap();
+        (token.id, secret)
+    }
+}
+
+fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        let name: HeaderName = name.parse().unwrap();
+        headers.append(name, value.parse().unwrap());
+    }
+    headers
+}
+
+#[tokio::test]
+async fn a_token_says_who_asks() {
+    let world = World::new().await;
+    let (id, secret) = world.token(None).await;
+    let keys = Keys::new(world.memory.clone());
+    let who = keys.check(&secret).await.unwrap();
+    let caller = who.caller("rest");
+    assert_eq!(caller.token.as_deref(), Some(id.as_str()));
+    assert_eq!((&*caller.agent, &*caller.client), ("reviewer", "rest"));
+    assert!(who.may(Scope::Read) && !who.may(Scope::Call) && !who.may(Scope::Manage));
+    assert_eq!(
+        who.needs(Scope::Call).unwrap_err().code,
+        ErrorCode::Forbidden
+    );
+    for wrong in [
+        "",
+        "tcrib_",
+        &secret[..69],
+        &secret.to_uppercase(),
+        &format!("{secret}0"),
+    ] {
+        assert_eq!(
+            keys.check(wrong).await.unwrap_err().code,
+            ErrorCode::Unauthorized,
+            "{wrong}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_known_token_asks_the_store_no_more_than_once_a_second() {
+    let world = World::new().await;
+    let (_, secret) = world.token(None).await;
+    let keys = Keys::new(world.memory.clone());
+    keys.check(&secret).await.unwrap();
+    // Whoever just begins to follow changes hears of those before.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    keys.check(&secret).await.unwrap();
+    // What is remembered answers even where the store can't; and not for longer than it may.
+    world.store.close().await;
+    for _ in 0..100 {
+        keys.check(&secret).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    let error = keys.check(&secret).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Unavailable, "{error}");
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_refused_within_a_second_and_an_expired_one_at_once() {
+    let world = World::new().await;
+    let keys = Keys::new(world.memory.clone());
+    let (id, secret) = world.token(None).await;
+    keys.check(&secret).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(5), keys.ended(&id));
+    let (ended, ()) = tokio::join!(ended, async {
+        assert!(world.store.tokens().revoke(&id).await.unwrap());
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let error = keys.check(&secret).await.unwrap_err();
+        assert!(error.message.contains("revoked"), "{error}");
+    });
+    ended.expect("streams of a revoked token end");
+
+    let soon = crate::now_ms() + 200;
+    let (id, secret) = world.token(Some(soon)).await;
+    keys.check(&secret).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    let error = keys.check(&secret).await.unwrap_err();
+    assert!(error.message.contains("expired"), "{error}");
+    keys.ended(&id).await;
+}
+
+#[tokio::test]
+async fn a_cookie_counts_for_its_own_pages_only() {
+    let world = World::new().await;
+    let auth = Auth::on(world.memory.clone(), 7717);
+    let code = auth.login_code().unwrap().unwrap();
+    let cookie = auth.log_in(&code).unwrap();
+    assert!(cookie.starts_with("toolcrib_7717="), "{cookie}");
+    assert_eq!(
+        auth.log_in(&code).unwrap_err().code,
+        ErrorCode::Unauthorized
+    );
+    let door = auth.0.clone().unwrap();
+    let ask = async |method: Method, more: &[(&str, &str)]| {
+        let pairs = [&[("cookie", cookie.as_str())], more].concat();
+        let who = door.identify(&method, &headers(&pairs)).await;
+        who.map_err(|error| error.code)
+    };
+    let origin = ("origin", "http://localhost:7717");
+    let fetch = |site| ("sec-fetch-site", site);
+    for (method, more, fine) in [
+        (Method::GET, vec![], true),
+        (Method::GET, vec![fetch("none")], true),
+        (Method::GET, vec![fetch("same-origin")], true),
+        (Method::GET, vec![fetch("same-site")], false),
+        (Method::GET, vec![fetch("cross-site")], false),
+        (Method::POST, vec![], false),
+        (Method::POST, vec![fetch("none")], false),
+        (Method::POST, vec![fetch("same-site"), origin], false),
+        (Method::POST, vec![fetch("same-origin")], true),
+        (Method::POST, vec![origin], true),
+        (Method::DELETE, vec![], false),
+    ] {
+        let answer = ask(method.clone(), &more).await;
+        let expected = if fine {
+            None
+        } else {
+            Some(ErrorCode::Forbidden)
+        };
+        assert_eq!(answer.err(), expected, "{method} {more:?}");
+    }
+    // A token that is shown is what counts, not the cookie beside it.
+    let both = ask(Method::GET, &[("authorization", "Bearer tcrib_x")]).await;
+    assert_eq!(both.unwrap_err(), ErrorCode::Unauthorized);
+    let who = ask(Method::GET, &[]).await.unwrap();
+    let scopes = Scope::ALL.map(|scope| who.may(scope));
+    assert_eq!(scopes, [true, true, true, false]);
+    assert_eq!(who.caller("rest").token, None);
+    auth.log_out(&who).unwrap();
+    let after = ask(Method::GET, &[]).await;
+    assert_eq!(after.unwrap_err(), ErrorCode::Unauthorized);
+}
+
+#[test]
+fn bearers_are_read_as_http_says() {
+    for (header, secret) in [
+        ("Bearer abc", Some("abc")),
+        ("bearer  abc ", Some("abc")),
+        ("BEARER abc", Some("abc")),
+        ("Bearer", None),
+        ("Bearer ", None),
+        ("Basic abc", None),
+        ("abc", None),
+        ("", None),
+    ] {
+        assert_eq!(bearer(&header.parse().unwrap()), secret, "{header}");
+    }
+    let many = headers(&[
+        ("cookie", "a=1; toolcrib_1=x"),
+        ("cookie", "toolcrib_1=y;toolcrib_12=z"),
+    ]);
+    assert_eq!(cookies(&many, "toolcrib_1").collect::<Vec<_>>(), ["x", "y"]);
+}

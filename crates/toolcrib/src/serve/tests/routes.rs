@@ -335,6 +335,7 @@ async fn the_document_lists_the_table() {
             );
             assert!(operation["summary"].is_string(), "{path}");
             check_answers(path, operation);
+            check_scope(path, operation);
         }
     }
     let table = [
@@ -348,11 +349,13 @@ async fn the_document_lists_the_table() {
         "get /api/tools/{name}/health",
         "get /docs",
         "get /healthz",
+        "get /login",
         "get /openapi.json",
         "get /readyz",
         "get /toolcrib.schema.json",
         "post /api/tools/reload",
         "post /api/tools/{name}/call",
+        "post /logout",
     ];
     assert_eq!(documented, table.map(str::to_owned).into());
     check_references(&document, &document);
@@ -373,6 +376,25 @@ fn check_answers(path: &str, operation: &Value) {
             assert_eq!(schema, "#/components/schemas/ErrorView", "{path} {status}");
         }
     }
+}
+
+/// Every route needs one scope and says how it refuses, but for those that are open to all.
+fn check_scope(path: &str, operation: &Value) {
+    let answers = operation["responses"].as_object().unwrap();
+    if rest::OPEN.contains(&path) {
+        assert_eq!(operation.get("security"), None, "{path}");
+        return;
+    }
+    let needed = operation["security"][0]["token"].as_array();
+    let needed = needed.unwrap_or_else(|| panic!("{path}: the route table gives it no scope"));
+    assert_eq!(needed.len(), 1, "{path}");
+    assert!(answers.contains_key("401"), "{path}");
+    assert!(
+        answers["403"]["description"]
+            .as_str()
+            .unwrap()
+            .contains(needed[0].as_str().unwrap())
+    );
 }
 
 /// Every reference leads somewhere.

@@ -15,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Value, json};
 
 pub use plugin::shell_tool;
@@ -274,6 +275,18 @@ impl TestCrib {
         eventually(status, async || self.ready().await.0 == status).await;
     }
 
+    /// Shows this token with every request from now on, or none.
+    pub fn show(&mut self, token: Option<&str>) {
+        let mut headers = HeaderMap::new();
+        if let Some(token) = token {
+            headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+        }
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .default_headers(headers);
+        self.client = client.build().unwrap();
+    }
+
     /// Status and JSON of a GET below `/api`.
     pub async fn get(&self, path: &str) -> (u16, Value) {
         answer(
@@ -379,7 +392,7 @@ impl Drop for TestCrib {
     }
 }
 
-async fn answer(response: reqwest::Response) -> (u16, Value) {
+pub async fn answer(response: reqwest::Response) -> (u16, Value) {
     let status = response.status().as_u16();
     let body = response.bytes().await.unwrap();
     (status, serde_json::from_slice(&body).unwrap_or(Value::Null))

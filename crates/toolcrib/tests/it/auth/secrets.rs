@@ -1,0 +1,146 @@
+//! Secrets stay where they belong: not in the store, logs, events, answers, or what children are started with.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::mcp::{initialize, stateless_call};
+use crate::support::{World, descendants, shell_tool, signal};
+
+/// Every file below a folder that holds one of these texts.
+fn holding(folder: &Path, texts: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path, texts));
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            let text = String::from_utf8_lossy(&bytes);
+            let held = texts.iter().filter(|secret| text.contains(**secret));
+            found.extend(held.map(|secret| format!("{}: {secret}", path.display())));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn no_secret_is_written_down_or_handed_on() {
+    let world = World::trusted();
+    world.write_tool("a.json", shell_tool("nap", "sleep 2", json!({})));
+    world.write_tool("b.json", shell_tool("surroundings", "env", json!({})));
+    let token = world.run(&["token", "create", "one"]).exits(0).stdout;
+    let token = token.trim();
+    let wrong = format!("tcrib_{}", "ab".repeat(32));
+
+    let log = world.root().join("log");
+    let mut child = world
+        .command(&["serve", "--json", "--port", "0"])
+        .env("TOOLCRIB_LOG", "trace")
+        .env("TOOLCRIB_TOKEN", token)
+        .stdout(Stdio::piped())
+        .stderr(File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let mut banner = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut banner).unwrap();
+    let banner: Value = serde_json::from_str(&banner).unwrap();
+    let (url, login) = (
+        banner["url"].as_str().unwrap(),
+        banner["login"].as_str().unwrap(),
+    );
+    let code = login.rsplit('=').next().unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none());
+    let client = client.build().unwrap();
+
+    let mut said = String::new();
+    let came = client.get(login).send().await.unwrap();
+    let cookie = came.headers()["set-cookie"].to_str().unwrap().to_owned();
+    let pair = cookie.split(';').next().unwrap();
+    let session = pair.split_once('=').unwrap().1;
+    let mut events = client
+        .get(format!("{url}/api/events"))
+        .header("cookie", pair)
+        .send()
+        .await
+        .unwrap();
+
+    let napping = tokio::spawn({
+        let request = client
+            .post(format!("{url}/api/tools/nap/call"))
+            .bearer_auth(token);
+        async move { request.send().await.unwrap().text().await.unwrap() }
+    });
+    for secret in [token, &wrong, code] {
+        for path in ["/api/tools", "/api/nothing", "/api/outputs/x", "/mcp"] {
+            let answer = client
+                .get(format!("{url}{path}"))
+                .bearer_auth(secret)
+                .send()
+                .await
+                .unwrap();
+            if !answer.headers().contains_key("mcp-session-id") {
+                said += &format!("{:?}", answer.headers());
+                said += &answer.text().await.unwrap();
+            }
+        }
+    }
+    let used = client.get(login).send().await.unwrap();
+    said += &used.text().await.unwrap();
+    for message in [
+        initialize(1, "2025-11-25"),
+        stateless_call(2, "surroundings", json!({})),
+    ] {
+        let post = client
+            .post(format!("{url}/mcp"))
+            .bearer_auth(token)
+            .body(message.to_string());
+        let post = post
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        said += &post.send().await.unwrap().text().await.unwrap();
+    }
+    let call = client
+        .post(format!("{url}/api/tools/surroundings/call"))
+        .bearer_auth(token);
+    let surroundings = call.send().await.unwrap().text().await.unwrap();
+    assert!(surroundings.contains("PATH="), "{surroundings}");
+    said += &surroundings;
+
+    // While a tool runs: what it and the crib were started with.
+    let mut started = Vec::new();
+    for pid in descendants(child.id()).into_iter().chain([child.id()]) {
+        let read = |what: &str| std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        started.extend(read("cmdline"));
+        if pid != child.id() {
+            started.extend(read("environ"));
+        }
+    }
+    let started = String::from_utf8_lossy(&started);
+    assert!(started.contains("sleep"), "{started}");
+    said += &started;
+    said += &napping.await.unwrap();
+    while let Ok(Ok(Some(chunk))) =
+        tokio::time::timeout(std::time::Duration::from_millis(300), events.chunk()).await
+    {
+        said += &String::from_utf8_lossy(&chunk);
+    }
+    assert!(said.contains("tool.start"), "{said}");
+    said += &world.run(&["token", "list", "--json"]).exits(0).stdout;
+    signal(child.id(), libc::SIGTERM);
+    child.wait().unwrap();
+
+    let secrets = [token, code, session, &wrong];
+    for secret in secrets {
+        assert!(!said.contains(secret), "{secret} was said");
+    }
+    assert!(std::fs::metadata(&log).unwrap().len() > 1_000);
+    assert_eq!(holding(&world.root(), &secrets), Vec::<String>::new());
+    assert!(world.home().join(".local/share/toolcrib").is_dir());
+}
