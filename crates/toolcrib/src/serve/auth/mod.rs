@@ -206,11 +206,11 @@ impl Door {
                 self.keys.check(bearer(header).ok_or_else(none)?).await
             }
             (Some(_), Some(_)) => Err(unknown("there is more than one Authorization header")),
-            (None, _) => self.from_cookie(method, headers),
+            (None, _) => self.by_cookie(method, headers),
         }
     }
 
-    fn from_cookie(&self, method: &Method, headers: &HeaderMap) -> Result<Who, CallError> {
+    fn by_cookie(&self, method: &Method, headers: &HeaderMap) -> Result<Who, CallError> {
         let mut ours = cookies(headers, &self.cookie).peekable();
         if ours.peek().is_none() {
             return Err(missing());
