@@ -171,7 +171,9 @@ fn when(code: ErrorCode) -> &'static str {
         ErrorCode::Internal => "a bug of Toolcrib",
         ErrorCode::BadRequest => "the request, the command line or the settings can't be read",
         ErrorCode::Unauthorized => "a token or login is missing, unknown, expired or revoked",
-        ErrorCode::Forbidden => "the token lacks the scope, or the request comes from a foreign Host or Origin",
+        ErrorCode::Forbidden => {
+            "the token lacks the scope, or the request comes from a foreign Host or Origin"
+        }
         ErrorCode::NotFound => "there is no such route or output",
         ErrorCode::Conflict => "something of that name is there already",
         ErrorCode::TooLarge => "the body is over 10 MB",

@@ -1,3 +1,5 @@
+//! Tokens and cookies at the door, without a server around it.
+
 use axum::http::header::HeaderName;
 use toolcrib_store::{NewToken, Store};
 
