@@ -50,10 +50,9 @@ async fn what_happens_is_logged_as_json_lines() {
     crib.call("worker", json!({"text": "x"})).await;
     world.write_tool("broken.json", "{");
     let event = |name: &str| {
-        let found = lines(&crib.log())
+        lines(&crib.log())
             .into_iter()
-            .find(|line| line["event"] == name);
-        found
+            .find(|line| line["event"] == name)
     };
     for name in [
         "tool.start",
