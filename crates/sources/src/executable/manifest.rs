@@ -43,7 +43,7 @@ const MAX_RETRY_DELAY_MS: u64 = 60_000;
 const MAX_ENVIRONMENT: usize = 64 * 1_024;
 
 /// Where what a manifest names is looked for.
-pub struct Base<'a> {
+pub struct Start<'a> {
     /// Relative paths start here.
     pub home: &'a Path,
     /// The program starts here, unless told otherwise.
@@ -98,7 +98,7 @@ impl Manifest {
     /// Reads how the program is started. Nothing is looked up or opened: that happens when it starts.
     pub fn read(
         map: &Map<String, Value>,
-        base: &Base,
+        base: &Start,
         place: &Place,
         report: &mut Report,
     ) -> Option<Manifest> {

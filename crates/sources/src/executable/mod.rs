@@ -26,7 +26,7 @@ use crate::fields::Report;
 use crate::worker::{Fault, Key, Mask, Pool};
 use crate::{Loaded, Origin, Place};
 use definition::Definition;
-use manifest::{Base, Manifest};
+use manifest::{Manifest, Start};
 
 /// The file that says what a folder's tool is.
 pub const MANIFEST: &str = "tool.json";
@@ -94,7 +94,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         return ready(Vec::new(), report);
     };
     let folder = origin.file.parent().unwrap_or(Path::new("/"));
-    let base = Base {
+    let base = Start {
         home: folder,
         // A tool made of a folder starts in that folder; a file alone starts in the project.
         start: if entry.is_folder {

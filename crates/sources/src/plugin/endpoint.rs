@@ -15,7 +15,7 @@ const MAX_URL: usize = 32_000;
 /// Which part of a URL a placeholder stands in, and so what its value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Zone {
-    Base,
+    Start,
     Host,
     Port,
     Path,
@@ -93,7 +93,7 @@ impl Endpoint {
             return Err(EndpointError::Character);
         }
         let mut zone = match pieces.first() {
-            Some(Piece::Slot(_)) => Zone::Base,
+            Some(Piece::Slot(_)) => Zone::Start,
             // Parsers pass over further slashes and take what follows for the host.
             Some(Piece::Text(text)) if after_scheme(text).is_some_and(|t| t.starts_with('/')) => {
                 return Err(EndpointError::Url("it names no host".into()));
@@ -105,7 +105,7 @@ impl Endpoint {
         for (index, piece) in pieces.iter().enumerate() {
             match piece {
                 Piece::Slot(name) => {
-                    if let (Zone::Base, Some(Part::Slot { name: base, .. })) = (zone, parts.last())
+                    if let (Zone::Start, Some(Part::Slot { name: base, .. })) = (zone, parts.last())
                     {
                         return Err(EndpointError::AfterBase(base.clone()));
                     }
@@ -128,7 +128,7 @@ impl Endpoint {
                     });
                 }
                 Piece::Text(text) => {
-                    if let (Zone::Base, Some(Part::Slot { name, .. })) = (zone, parts.last())
+                    if let (Zone::Start, Some(Part::Slot { name, .. })) = (zone, parts.last())
                         && !text.starts_with(['/', '?', '#'])
                     {
                         return Err(EndpointError::AfterBase(name.clone()));
@@ -151,7 +151,7 @@ impl Endpoint {
     /// The URL with harmless values everywhere: if that is none, no call could work.
     fn sample(&self) -> Result<Url, EndpointError> {
         let value = |zone| match zone {
-            Zone::Base => "http://localhost",
+            Zone::Start => "http://localhost",
             Zone::Port => "1",
             Zone::Host | Zone::Path | Zone::Query => "x",
         };
@@ -177,7 +177,7 @@ impl Endpoint {
 
     /// The host, where no value can change it.
     pub fn literal_host(&self) -> Option<Host<String>> {
-        let chosen = |zone| matches!(zone, Zone::Base | Zone::Host);
+        let chosen = |zone| matches!(zone, Zone::Start | Zone::Host);
         if self.slots().any(|(_, zone)| chosen(zone)) {
             return None;
         }
@@ -186,7 +186,7 @@ impl Endpoint {
 
     /// A URL of the server that is called, where no value can change host or port.
     pub fn literal_server(&self) -> Option<Url> {
-        let chosen = |zone| matches!(zone, Zone::Base | Zone::Host | Zone::Port);
+        let chosen = |zone| matches!(zone, Zone::Start | Zone::Host | Zone::Port);
         if self.slots().any(|(_, zone)| chosen(zone)) {
             return None;
         }
@@ -203,7 +203,7 @@ impl Endpoint {
                     let value =
                         slots::value_of(arguments, name)?.ok_or_else(|| slots::unset(name))?;
                     match zone {
-                        Zone::Base => {
+                        Zone::Start => {
                             check_base(name, &value)?;
                             let joined = matches!(self.parts.get(index + 1), Some(Part::Text(t)) if t.starts_with('/'));
                             text.push_str(if joined {
@@ -287,7 +287,7 @@ fn walk(mut zone: Zone, text: &str) -> Result<Zone, EndpointError> {
             (_, '#') => return Err(EndpointError::Fragment),
             (Zone::Host | Zone::Port, '@') => return Err(EndpointError::Credentials),
             (Zone::Query, _) | (_, '?') => Zone::Query,
-            (Zone::Base | Zone::Host | Zone::Port, '/') => Zone::Path,
+            (Zone::Start | Zone::Host | Zone::Port, '/') => Zone::Path,
             (Zone::Host, '[' | ']') => {
                 bracketed = character == '[';
                 Zone::Host

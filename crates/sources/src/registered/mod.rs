@@ -24,7 +24,7 @@ use toolcrib_core::{Access, Rank, SourceKey, SourceKind, Update};
 use crate::executable::Home;
 use crate::executable::bundle;
 use crate::executable::definition::Definition;
-use crate::executable::manifest::{Base, Manifest};
+use crate::executable::manifest::{Manifest, Start};
 use crate::fields::Report;
 use crate::worker::{Key, Mask, Recipe};
 use crate::{Loaded, Place};
@@ -92,7 +92,7 @@ fn load(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Loaded {
 
 fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Option<Manifest> {
     let root = place.directory();
-    let base = Base {
+    let base = Start {
         home: root,
         start: root,
         program: None,
