@@ -197,3 +197,44 @@ proptest! {
         prop_assert_eq!(names(&straight).into_iter().collect::<BTreeSet<_>>(), wanted);
     }
 }
+
+#[test]
+fn a_registered_tool_loses_its_name_to_a_file_and_is_told() {
+    let registry = registry();
+    let mut registered = tool("x", "", "registered").as_ref().clone();
+    registered.source = SourceKind::Registered;
+    let part_of = |tool: &Tool| Update {
+        key: SourceKey("registered:x".into()),
+        rank: Rank::Registered,
+        file: None,
+        tools: vec![Arc::new(tool.clone())],
+        problems: Vec::new(),
+    };
+    registry.apply(vec![part_of(&registered)]);
+    assert_eq!(names(&registry), ["x"]);
+    registry.apply(vec![part(Rank::Folder(3), "/f", &["x"])]);
+    let catalog = registry.snapshot();
+    let winner = catalog.get("x").unwrap();
+    assert_eq!(winner.source, SourceKind::Plugin);
+    assert!(winner.shadows.is_empty());
+    let [problem] = catalog.problems() else {
+        panic!("{:?}", catalog.problems());
+    };
+    assert_eq!(problem.source, SourceKind::Registered);
+    assert_eq!(problem.error_type, ErrorType::NameClash);
+    assert!(problem.message.contains("`/f`"), "{problem:?}");
+    assert!(
+        problem.hint.contains("toolcrib unregister x"),
+        "{problem:?}"
+    );
+    // What waits for trust takes no name away.
+    let mut waiting = part(Rank::Folder(3), "/f", &["x"]);
+    let tool = Arc::make_mut(&mut waiting.tools[0]);
+    tool.access = Access::Untrusted {
+        project: "/p".into(),
+    };
+    registry.apply(vec![waiting]);
+    let catalog = registry.snapshot();
+    assert_eq!(catalog.get("x").unwrap().source, SourceKind::Registered);
+    assert!(catalog.problems().is_empty());
+}

@@ -11,6 +11,8 @@
 mod examine;
 mod follow;
 mod reading;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

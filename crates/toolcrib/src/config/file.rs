@@ -238,6 +238,7 @@ mod tests {
             "tools_dir",
             "tool_dirs",
             "default_timeout",
+            "custom_tools_enabled",
             "host",
             "port",
             "outputs",

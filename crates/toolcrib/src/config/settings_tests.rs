@@ -242,3 +242,35 @@ fn entries_are_trusted_singly_where_the_project_is_not() {
     trust_entries(&mut folders, &entries);
     assert!(folders.iter().all(|folder| folder.trusted.is_empty()));
 }
+
+#[test]
+fn programs_are_on_until_somebody_turns_them_off() {
+    let off = |user: &str, own: &str, vars: &[(&str, &str)], trusted: bool| {
+        let settings = world(user, own).load(vars, trusted).unwrap();
+        let programs = settings.folders.iter().all(|folder| folder.programs);
+        assert_eq!(programs, settings.custom_tools_enabled);
+        !settings.custom_tools_enabled
+    };
+    let no = "custom_tools_enabled = false\n";
+    let name = "TOOLCRIB_CUSTOM_TOOLS_ENABLED";
+    assert!(!off("", "", &[], true));
+    assert!(off(no, "", &[], true));
+    assert!(off("", no, &[], true));
+    assert!(
+        !off("", no, &[], false),
+        "an untrusted project says nothing"
+    );
+    assert!(off("", "", &[(name, "false")], true));
+    assert!(
+        !off(no, "", &[(name, "true")], true),
+        "variables come later"
+    );
+    assert!(
+        off("", no, &[(name, "true")], true),
+        "a project may tighten"
+    );
+    let error = world("", "custom_tools_enabled = true\n").load(&[], true);
+    assert!(error.unwrap_err().reason.contains("does not count"));
+    let error = world("", "").load(&[(name, "maybe")], true).unwrap_err();
+    assert!(error.reason.contains("true or false"), "{error}");
+}

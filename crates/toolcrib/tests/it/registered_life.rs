@@ -179,7 +179,7 @@ async fn values_of_variables_are_shown_nowhere() {
             .stdout
             .contains("starting with ***")
     );
-    assert!(!crib.said().contains(SECRET), "the server's log");
+    assert!(!crib.log().contains(SECRET), "the server's log");
 }
 
 #[tokio::test]

@@ -1,0 +1,199 @@
+//! Bodies that are read, and a store that changes, falls into trouble and comes back.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use toolcrib_core::store::{
+    CustomTool, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
+};
+use toolcrib_core::{BoxFuture, Crib, Severity};
+
+use super::{Handle, Reading, Registered, read};
+use crate::Follow;
+use crate::testing::{MemoryOutputs, place};
+
+struct Book(Mutex<Result<Vec<CustomTool>, StoreError>>);
+
+impl Registrations for Book {
+    fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
+        let now = self.0.lock().unwrap().clone();
+        Box::pin(std::future::ready(now))
+    }
+
+    fn set_status<'a>(
+        &'a self,
+        name: &'a str,
+        _: RegisteredStatus,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<CustomTool, StoreError>> {
+        Box::pin(std::future::ready(Ok(registration(name, 9))))
+    }
+
+    fn set_health<'a>(
+        &'a self,
+        _: &'a str,
+        _: RegisteredHealth,
+        _: u64,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn registration(name: &str, revision: u64) -> CustomTool {
+    let mut tool = CustomTool::new(name, "program");
+    tool.id = format!("id-{name}");
+    tool.description = format!("Revision {revision}");
+    tool.revision = revision;
+    tool
+}
+
+fn names(crib: &Crib) -> Vec<String> {
+    let catalog = crib.tools();
+    let names = catalog.tools().map(|tool| tool.name().to_owned());
+    names.collect()
+}
+
+#[tokio::test]
+async fn changes_come_soon_and_trouble_takes_nothing_away() {
+    let outputs = Arc::new(MemoryOutputs::default());
+    let crib = Arc::new(Crib::new(outputs, || 7, Duration::from_secs(1)));
+    let book = Arc::new(Book(Mutex::new(Ok(vec![registration("a", 1)]))));
+    let (ring, changes) = watch::channel(1);
+    let registered = Registered {
+        store: book.clone(),
+        changes,
+        enabled: true,
+    };
+    let (handle, updates) =
+        Handle::open(registered, crib.clone(), place(None), Follow::Changes).await;
+    crib.apply(updates);
+    assert_eq!(names(&crib), ["a"]);
+    let mut number = 1;
+    let mut set = |now: Result<Vec<CustomTool>, StoreError>| {
+        *book.0.lock().unwrap() = now;
+        number += 1;
+        ring.send_replace(number);
+    };
+    let soon = async |holds: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !holds() {
+            assert!(begun.elapsed() < Duration::from_millis(250), "too late");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    set(Ok(vec![registration("a", 2), registration("b", 3)]));
+    soon(&|| names(&crib) == ["a", "b"]).await;
+    let told = |name: &str| crib.tools().get(name).unwrap().spec.description.clone();
+    assert_eq!(told("a"), "Revision 2");
+    let version = crib.tools().version();
+    set(Ok(vec![registration("a", 2), registration("b", 3)]));
+    handle.look().await;
+    assert_eq!(crib.tools().version(), version, "nothing differs");
+    let why = "it is on fire".to_owned();
+    set(Err(StoreError::Failed {
+        place: "here".to_owned(),
+        why,
+    }));
+    soon(&|| crib.tools().problems().len() == 1).await;
+    let problem = crib.tools().problems()[0].clone();
+    assert_eq!(problem.severity, Severity::Warning);
+    assert!(problem.message.contains("on fire"), "{problem:?}");
+    assert_eq!(names(&crib), ["a", "b"], "the last known ones serve");
+    set(Ok(vec![registration("b", 3)]));
+    soon(&|| names(&crib) == ["b"] && crib.tools().problems().is_empty()).await;
+    handle.enable(false).await;
+    assert!(names(&crib).is_empty() && !handle.is_enabled());
+    handle.enable(true).await;
+    assert_eq!(names(&crib), ["b"]);
+    // One that can't be a tool is a problem of its own.
+    let mut odd = registration("odd", 4);
+    odd.input_schema = json!({"type": 5});
+    set(Ok(vec![odd, registration("b", 3)]));
+    soon(&|| crib.tools().problems().len() == 1).await;
+    assert_eq!(names(&crib), ["b"]);
+}
+
+fn object(value: Value) -> serde_json::Map<String, Value> {
+    value.as_object().cloned().unwrap()
+}
+
+#[test]
+fn relative_paths_start_at_the_project_and_stay_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    std::fs::write(root.join("tool.py"), "").unwrap();
+    let place = place(Some(root.as_path()));
+    let body = json!({
+        "name": "a", "command": "./bin/run", "workingDir": "sub",
+        "args": ["-u", "tool.py", "./x/./y", "../z", "tool.py", "-", "/abs", "word"],
+    });
+    let tool = read(&object(body), &Reading::New, 5, &place).unwrap().tool;
+    let at = |path: &str| root.join(path).to_string_lossy().into_owned();
+    assert_eq!(tool.command, at("bin/run"));
+    assert_eq!(tool.working_dir, Some(at("sub")));
+    let wanted = [
+        "-u",
+        &at("tool.py"),
+        &at("x/y"),
+        &at("../z"),
+        "tool.py",
+        "-",
+        "/abs",
+        "word",
+    ];
+    assert_eq!(tool.args, wanted);
+    assert_eq!(tool.timeout_ms, 5);
+    // Read again, it is the same; elsewhere, too.
+    let change = Reading::Change(&tool);
+    let elsewhere = self::place(Some(Path::new("/elsewhere")));
+    let same = read(&object(json!({})), &change, 9, &elsewhere)
+        .unwrap()
+        .tool;
+    assert_eq!(same, tool);
+    let bare = object(json!({"name": "a", "command": "python3", "args": ["tool.py"]}));
+    let tool = read(&bare, &Reading::New, 5, &self::place(None))
+        .unwrap()
+        .tool;
+    assert_eq!(
+        (tool.command.as_str(), tool.args[0].as_str()),
+        ("python3", "tool.py")
+    );
+    let bare = object(json!({"name": "a", "command": "./run"}));
+    let problems = read(&bare, &Reading::New, 5, &self::place(None))
+        .err()
+        .unwrap();
+    assert!(
+        problems[0].message.contains("relative path"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    let place = place(Some(Path::new("/project")));
+    let body = json!({
+        "name": "a", "command": "/bin/run", "args": ["x"], "description": "D", "version": "1", "workingDir": "/w",
+        "env": {"KEY": "value"}, "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"},
+        "timeoutMs": 1, "maxRetries": 2, "retryDelayMs": 3, "poolSize": 4, "keepAlive": false, "tags": ["t"],
+        "aliases": ["b"], "metadata": {"k": [1]}, "annotations": {"readOnlyHint": true},
+        "permissions": {"canNetwork": true}, "sandbox": {"maxMemoryMB": 64},
+    });
+    let tool = read(&object(body.clone()), &Reading::New, 5, &place)
+        .unwrap()
+        .tool;
+    assert_eq!(Value::Object(super::written(&tool)), body);
+    let cleared = json!({
+        "description": null, "inputSchema": null, "env": null, "tags": null, "timeoutMs": null, "name": null,
+        "annotations": null, "workingDir": null,
+    });
+    let tool = read(&object(cleared), &Reading::Change(&tool), 5, &place)
+        .unwrap()
+        .tool;
+    assert_eq!((tool.name.as_str(), tool.timeout_ms), ("a", 5));
+    assert!(tool.description.is_empty() && tool.input_schema.is_null() && tool.env.0.is_empty());
+    assert_eq!((tool.annotations, tool.working_dir), (None, None));
+    assert_eq!(tool.version, "1", "not named, so not touched");
+}
