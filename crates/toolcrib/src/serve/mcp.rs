@@ -23,14 +23,14 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{Peer, RoleServer, ServerHandler, ServiceExt};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
-use toolcrib_core::{BoxFuture, Context, Crib, Event, OutputId, Progress, Request};
+use toolcrib_core::{BoxFuture, Context, OutputId, Progress, Request};
 
 use super::auth::{Scope, Who, missing, refuse};
 use super::convert::{self, ResultView, TTL_MS, Told};
 use super::lean::Lean;
 use super::lines::Lines;
+use super::notices::{Changes, Steps};
 use super::rest::{MAX_BODY, Refusal, read};
 use super::{PerVersion, Served};
 
@@ -75,18 +75,9 @@ impl Mcp {
         })
     }
 
-    /// Who asks, if they may: the door wrote it on the HTTP request.
     fn who(&self, context: &RequestContext<RoleServer>, scope: Scope) -> Result<Who, ErrorData> {
-        let parts = context.extensions.get::<axum::http::request::Parts>();
-        let who = match parts.and_then(|parts| parts.extensions.get::<Who>()) {
-            Some(who) => who.clone(),
-            None if !self.0.asks => Who::owner(),
-            None => return Err(protocol_error(-32600, "this needs a token".to_owned())),
-        };
-        match who.needs(scope) {
-            Ok(()) => Ok(who),
-            Err(error) => Err(protocol_error(-32600, format!("{error}{}", hint(&error)))),
-        }
+        Who::of_message(context.extensions.get(), self.0.asks, scope)
+            .map_err(|error| protocol_error(-32600, format!("{error}{}", hint(&error))))
     }
 
     /// The call's context, and the task that passes its progress on, if the client asked for that.
@@ -121,30 +112,6 @@ impl Mcp {
                 (context, Some(telling))
             }
         }
-    }
-}
-
-/// How far a call is, as the protocol wants it: a number that grows with every step, also from tools that give none.
-#[derive(Default)]
-struct Steps {
-    last: Option<f64>,
-    numbered: bool,
-}
-
-impl Steps {
-    fn next(&mut self, given: Option<f64>) -> f64 {
-        let given = given.filter(|number| number.is_finite());
-        self.numbered |= given.is_some();
-        let step = match (given, self.last) {
-            (Some(given), None) => given,
-            (Some(given), Some(last)) if given > last => given,
-            (None, None) => 1.0,
-            (None, Some(last)) if !self.numbered => last + 1.0,
-            // Only words are new: it grows, but says nothing that the tool did not say.
-            (_, Some(last)) => last.next_up(),
-        };
-        self.last = Some(step);
-        step
     }
 }
 
@@ -430,28 +397,4 @@ fn hint(error: &toolcrib_core::CallError) -> String {
         .as_ref()
         .map(|hint| format!("\nhint: {hint}"))
         .unwrap_or_default()
-}
-
-/// Changes of the tool list, however far behind one is.
-struct Changes {
-    events: tokio::sync::broadcast::Receiver<Event>,
-}
-
-impl Changes {
-    fn of(crib: &Crib) -> Changes {
-        Changes {
-            events: crib.changes(),
-        }
-    }
-
-    async fn next(&mut self) {
-        loop {
-            match self.events.recv().await {
-                // Who lost events must look again.
-                Ok(Event::ToolsChanged(_)) | Err(RecvError::Lagged(_)) => return,
-                Ok(_) => {}
-                Err(RecvError::Closed) => std::future::pending().await,
-            }
-        }
-    }
 }

@@ -14,6 +14,7 @@ pub mod http;
 pub mod lean;
 pub mod lines;
 pub mod mcp;
+mod notices;
 pub mod rest;
 pub mod socket;
 #[cfg(test)]

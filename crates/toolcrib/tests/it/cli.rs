@@ -224,7 +224,14 @@ fn the_demo_is_served_and_says_where() {
         .collect();
     let _ = child.kill();
     let _ = child.wait();
-    for part in ["/api/tools", "/api/events", "/docs", "trusted"] {
+    for part in [
+        "/api/tools",
+        "/api/events",
+        "/docs",
+        "trusted",
+        "/login?code=",
+        "TOOLCRIB_TOKEN=tcrib_",
+    ] {
         assert!(
             said.iter().any(|line| line.contains(part)),
             "{part}: {said:?}"

@@ -70,6 +70,12 @@ fn cli() -> String {
         if verb.get_name() != "help" {
             let title = format!("toolcrib {}", verb.get_name());
             block(&title, verb.render_long_help().to_string());
+            for inner in verb.get_subcommands_mut() {
+                if inner.get_name() != "help" {
+                    let title = format!("{title} {}", inner.get_name());
+                    block(&title, inner.render_long_help().to_string());
+                }
+            }
         }
     }
     text.truncate(text.trim_end().len());

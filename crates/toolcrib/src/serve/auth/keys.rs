@@ -16,8 +16,10 @@ use crate::memory::Memory;
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// When a token was last used is noted to the minute.
 const TOUCH_EVERY_MS: u64 = 60_000;
-/// A long stream's token is looked at this often, and whenever the store changes.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// A long stream's token is looked at whenever the store changes, and this often in case that nobody told.
+const LOOK_ANYWAY: Duration = Duration::from_secs(10);
+/// So often where nobody can tell.
+const LOOK_UNTOLD: Duration = Duration::from_secs(1);
 /// More tokens than this in one second are not remembered.
 const MAX_KNOWN: usize = 1_024;
 
@@ -102,18 +104,29 @@ impl Keys {
 
     /// Ends when the token no longer counts.
     pub async fn ended(&self, id: &str) {
-        let mut changes = self.changes().cloned();
         loop {
+            // Taken before the look, so that what changes after it is heard of.
+            let mut changes = self.changes().cloned();
+            let mut wait = LOOK_UNTOLD;
+            if let Some(changes) = &mut changes {
+                changes.mark_unchanged();
+                wait = LOOK_ANYWAY;
+            }
+            // A store that can't be read says nothing about the token: this looks again.
             if let Ok(store) = self.memory.store()
                 && let Ok(found) = store.tokens().get(id).await
             {
-                let counts =
-                    |token: Token| token.revoked_ms.is_none() && !is_over(token.expires_ms);
-                if !found.is_some_and(counts) {
+                let Some(token) = found.filter(|token| token.revoked_ms.is_none()) else {
+                    return;
+                };
+                if is_over(token.expires_ms) {
                     return;
                 }
+                if let Some(expires) = token.expires_ms {
+                    let left = expires.saturating_sub(crate::now_ms());
+                    wait = wait.min(Duration::from_millis(left + 1));
+                }
             }
-            // A store that can't be read says nothing about the token: this looks again.
             let told = async {
                 let told = match &mut changes {
                     Some(changes) => changes.changed().await.is_ok(),
@@ -123,7 +136,7 @@ impl Keys {
                     std::future::pending().await
                 }
             };
-            let _ = tokio::time::timeout(LOOK_AGAIN, told).await;
+            let _ = tokio::time::timeout(wait, told).await;
         }
     }
 

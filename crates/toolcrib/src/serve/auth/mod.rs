@@ -6,7 +6,7 @@
 //!
 //! Why: `docs/design/0012-tokens.md`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -64,7 +64,9 @@ enum Proof {
 impl Who {
     /// Whoever needs no token.
     pub fn owner() -> Who {
-        Who::new(Scopes::all(), DEFAULT_AGENT, Proof::Place)
+        static OWNER: LazyLock<Who> =
+            LazyLock::new(|| Who::new(Scopes::all(), DEFAULT_AGENT, Proof::Place));
+        OWNER.clone()
     }
 
     fn token(id: &str, agent: Option<&str>, scopes: Scopes) -> Who {
