@@ -5,7 +5,10 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use tower::Service;
+
 use super::fixture::{TestServer, answer, refused};
+use crate::serve::rest;
 
 #[tokio::test]
 async fn what_is_not_there() {
@@ -39,6 +42,26 @@ async fn what_is_not_there() {
         .await;
     }
     refused(server.get("/toolcrib.schema.json").await, 404, "not_found").await;
+}
+
+#[tokio::test]
+async fn without_a_door_only_open_routes_answer() {
+    let server = TestServer::start().await;
+    let mut router = rest::router(server.served.clone());
+    for (path, status) in [
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/docs", 401),
+        ("/openapi.json", 401),
+        ("/api/tools", 401),
+        ("/api/v1/tools/echo", 401),
+        ("/api/events", 401),
+    ] {
+        let request = axum::extract::Request::get(path);
+        let request = request.body(axum::body::Body::empty()).unwrap();
+        let response = router.call(request).await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Browsers: a code once, a cookie for its own pages.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use reqwest::header::{HeaderMap, SET_COOKIE};
 use serde_json::json;
@@ -83,10 +85,19 @@ async fn a_browser_logs_in_once_and_out_again() {
 
     let out = with(Method::POST, "/logout", &pair);
     refused(out.send().await.unwrap(), 403, "forbidden").await;
+    let mut events = with(Method::GET, "/api/events", &pair)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(events.status(), 200);
     let out = with(Method::POST, "/logout", &pair).header("origin", &crib.url);
     let out = out.send().await.unwrap();
     assert_eq!(out.status(), 204);
     assert!(self::cookie(out.headers()).contains("Max-Age=0"));
+    let ended = tokio::time::timeout(Duration::from_secs(5), async {
+        while let Ok(Some(_)) = events.chunk().await {}
+    });
+    ended.await.expect("the stream ends with the login");
     refused(
         with(Method::GET, "/api/tools", &pair).send().await.unwrap(),
         401,

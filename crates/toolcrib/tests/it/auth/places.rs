@@ -97,3 +97,32 @@ async fn a_crib_for_others_asks_for_tokens_and_one_without_says_so() {
     assert_eq!(get(&open, "/api/tools/greet", None).await.status(), 200);
     refused(get(&open, "/login?code=x", None).await, 404, "not_found").await;
 }
+
+#[tokio::test]
+async fn a_store_that_cannot_be_read_lets_no_token_in_and_the_owner_still() {
+    let world = world();
+    let token = world.token("good", "read");
+    let data = world.home().join(".local/share/toolcrib");
+    for part in ["toolcrib.db-wal", "toolcrib.db-shm"] {
+        let _ = std::fs::remove_file(data.join(part));
+    }
+    std::fs::write(data.join("toolcrib.db"), "nonsense".repeat(1_000)).unwrap();
+    let crib = world.serve_closed();
+    let (message, hint, _) = refused(
+        get(&crib, "/api/tools", Some(&token)).await,
+        503,
+        "unavailable",
+    )
+    .await;
+    assert!(message.contains("store") && hint.contains("/readyz"));
+    refused(get(&crib, "/api/tools", None).await, 401, "unauthorized").await;
+    assert_eq!(get(&crib, "/readyz", None).await.status(), 200);
+    world.run(&["list"]).exits(0);
+    let browser = reqwest::Client::builder().no_proxy();
+    let browser = browser.redirect(reqwest::redirect::Policy::none());
+    let login = crib.login.as_deref().unwrap();
+    let came = browser.build().unwrap().get(login).send().await.unwrap();
+    let cookie = came.headers()["set-cookie"].to_str().unwrap();
+    let page = ask(&crib, Method::GET, "/api/tools", None).header("cookie", cookie);
+    assert_eq!(page.send().await.unwrap().status(), 200);
+}
