@@ -9,6 +9,7 @@ mod cores;
 mod folders;
 mod mcp;
 mod peer;
+mod record;
 mod stats;
 mod workers;
 
@@ -23,8 +24,9 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            let steps: [(&str, fn()); 4] = [
+            let steps: [(&str, fn()); 5] = [
                 ("calls", calls::run),
+                ("record", record::run),
                 ("mcp", mcp::run),
                 ("workers", workers::run),
                 ("folders", folders::run),

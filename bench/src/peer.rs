@@ -13,8 +13,8 @@ use toolcrib::open::Opened;
 use toolcrib::serve::auth::Auth;
 use toolcrib::serve::{Served, http, mcp};
 use toolcrib_core::{
-    Access, BoxFuture, Call, CallResult, Outcome, Rank, Run, Schema, SourceKey, SourceKind, Spec,
-    Tool, ToolName, Update,
+    Access, BoxFuture, Call, CallResult, Crib, Outcome, Rank, Run, Schema, SourceKey, SourceKind,
+    Spec, Tool, ToolName, Update,
 };
 
 /// Prints the port and serves until killed.
@@ -53,7 +53,7 @@ impl Run for Nothing {
     }
 }
 
-fn noop() -> Option<Tool> {
+pub fn noop() -> Option<Tool> {
     let schema = serde_json::json!({"type": "object", "properties": {"a": {"type": "string"}}});
     Some(Tool {
         spec: Spec::new(
@@ -100,17 +100,27 @@ pub fn serve_stdio() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+fn update(tool: Tool) -> Vec<Update> {
+    vec![Update {
+        key: SourceKey("bench".into()),
+        rank: Rank::Builtin,
+        file: None,
+        tools: vec![Arc::new(tool)],
+        problems: Vec::new(),
+    }]
+}
+
+/// A crib with this tool in it.
+pub fn with_tool(crib: Crib, tool: Tool) -> Crib {
+    crib.apply(update(tool));
+    crib
+}
+
 /// The product's own crib; only the tool is the bench's.
 async fn noop_crib(home: &Path) -> Option<Arc<Served>> {
     let env = Env::of(&[("HOME", home.to_str()?)], home);
     let opened = Opened::wire(env, Flags::default(), None).await.ok()?;
-    opened.crib.apply(vec![Update {
-        key: SourceKey("bench".into()),
-        rank: Rank::Builtin,
-        file: None,
-        tools: vec![Arc::new(noop()?)],
-        problems: Vec::new(),
-    }]);
+    opened.crib.apply(update(noop()?));
     Some(Arc::new(Served::new(opened.crib.clone())))
 }
 

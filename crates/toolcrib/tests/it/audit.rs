@@ -11,7 +11,7 @@ fn world() -> World {
         "say.json",
         shell_tool(
             "say",
-            "echo {what}",
+            "echo {{what}}",
             json!({"what": {"type": "string", "default": "hi"}}),
         ),
     );

@@ -39,14 +39,14 @@ async fn what_happens_is_logged_as_json_lines() {
     let world = World::trusted();
     world.write_tool(
         "say.json",
-        shell_tool("say", "echo {what}", json!({"what": {"type": "string"}})),
+        shell_tool("say", "echo {{what}}", json!({"what": {"type": "string"}})),
     );
     world
-        .run(&["new", "worker", "--template", "python"])
+        .run(&["new", "worker", "--template", "python-rpc"])
         .exits(0);
     let crib = debug(&world, &[]);
     crib.call("say", json!({"what": "s3cr3t-value"})).await;
-    crib.call("say", json!({})).await;
+    crib.call("say", json!({"what": 3})).await;
     crib.call("worker", json!({"text": "x"})).await;
     world.write_tool("broken.json", "{");
     let event = |name: &str| {
