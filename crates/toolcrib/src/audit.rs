@@ -23,6 +23,8 @@ pub struct Book {
     opening: Mutex<()>,
     /// Handed in while there was no store.
     lost: AtomicU64,
+    /// How many were lost when somebody last asked.
+    told: AtomicU64,
 }
 
 impl Book {
@@ -32,6 +34,7 @@ impl Book {
             log: ArcSwapOption::empty(),
             opening: Mutex::new(()),
             lost: AtomicU64::new(0),
+            told: AtomicU64::new(0),
         }
     }
 
@@ -70,10 +73,17 @@ impl Book {
         state
     }
 
-    /// Why calls are not recorded, where they are not.
+    /// Why calls are not recorded, where they are not, or were not since this was last asked.
     pub fn trouble(&self) -> Option<String> {
-        let error = self.state().trouble?;
-        Some(format!("calls can't be recorded: {error}"))
+        let state = self.state();
+        let told = self.told.swap(state.dropped, Ordering::Relaxed);
+        match state.trouble {
+            Some(error) => Some(format!("calls can't be recorded: {error}")),
+            None if state.dropped > told => {
+                Some("records of calls are lost: more come than the store takes".to_owned())
+            }
+            None => None,
+        }
     }
 
     /// Comes back when all that was handed in is written, or can't be.

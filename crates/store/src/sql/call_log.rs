@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 use toolcrib_core::BoxFuture;
 use toolcrib_core::store::{CallBook, CallRecord, Kept, StoreError};
@@ -53,6 +53,8 @@ pub struct CallLog {
 
 #[derive(Default)]
 pub(super) struct Tally {
+    /// Rung when a whole batch waits; till then nobody wakes the writer from its gathering.
+    pub(super) full: Notify,
     pub(super) written: AtomicU64,
     pub(super) dropped: AtomicU64,
     trouble: Mutex<Option<StoreError>>,
@@ -82,9 +84,13 @@ impl CallLog {
         LogState {
             written: self.tally.written.load(Ordering::Relaxed),
             dropped: self.tally.dropped.load(Ordering::Relaxed),
-            waiting: self.queue.max_capacity() - self.queue.capacity(),
+            waiting: self.waiting(),
             trouble: self.tally.trouble().clone(),
         }
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
     }
 
     /// Comes back when all that was handed in before is written, or with why it can't be.
@@ -113,7 +119,13 @@ fn failed(why: &str) -> StoreError {
 impl CallBook for CallLog {
     fn record(&self, record: CallRecord) -> Kept {
         match self.queue.try_send(Box::new(record)) {
-            Ok(()) => Kept::Queued,
+            Ok(()) => {
+                // A wake-up costs more than all else here, so it is not spent on every record.
+                if self.waiting() >= BATCH {
+                    self.tally.full.notify_one();
+                }
+                Kept::Queued
+            }
             Err(_) => {
                 self.tally.dropped.fetch_add(1, Ordering::Relaxed);
                 Kept::Dropped

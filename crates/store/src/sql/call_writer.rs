@@ -77,15 +77,22 @@ impl Writer {
 
     pub(super) async fn run(mut self) {
         loop {
-            let full = self.batch.len() >= BATCH;
-            // Who waits comes first; what is due goes along with it, so that it is not passed over for ever.
+            let tally = self.tally.clone();
+            let resting = tally.trouble().is_some();
+            // Who waits comes first; what is due goes along with it, so that it is not passed over for ever. While it
+            // gathers it does not look at the queue, because each look would have to be woken.
             tokio::select! {
                 biased;
                 Some(ask) = self.asked.recv() => self.answer(ask).await,
                 () = sleep_until(self.due.unwrap_or_else(Instant::now)), if self.due.is_some() => {
+                    self.fill();
                     let _ = self.write_with(&[]).await;
                 }
-                record = self.records.recv(), if !full => match record {
+                () = tally.full.notified(), if self.due.is_some() && !resting => {
+                    self.fill();
+                    let _ = self.write_with(&[]).await;
+                }
+                record = self.records.recv(), if self.due.is_none() => match record {
                     Some(record) => self.take(*record),
                     None => {
                         let _ = self.write_with(&[]).await;
@@ -104,11 +111,12 @@ impl Writer {
 
     fn take(&mut self, record: CallRecord) {
         self.batch.push(record);
+        self.fill();
         let now = Instant::now();
-        match self.batch.len() {
-            BATCH => self.due = Some(now),
-            _ => self.due = self.due.or(Some(now + GATHER)),
-        }
+        self.due = Some(match self.batch.len() {
+            BATCH.. => now,
+            _ => now + GATHER,
+        });
     }
 
     async fn answer(&mut self, ask: Ask) {

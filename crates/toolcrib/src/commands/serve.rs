@@ -26,6 +26,8 @@ use crate::serve::{Readiness, Served, http};
 
 /// Descriptors that `serve` asks for, where the system lets it.
 const MANY_FILES: u64 = 16_384;
+/// How long calls that are given up may take to come to their end.
+const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How often calls that were on record long enough are let go.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
@@ -136,6 +138,9 @@ impl Serve {
             // Asked twice, it does not wait.
             () = asked_to_stop() => {}
         }
+        // What still runs has had its grace. It ends before the book is closed, so that its end is on record.
+        served.given_up.cancel();
+        let _ = tokio::time::timeout(LAST_CALLS, served.calls_ended()).await;
         tokio::select! {
             () = opened.close() => {}
             () = asked_to_stop() => {}

@@ -34,7 +34,7 @@ pub struct ConfigFile {
     pub store: Option<String>,
     /// How calls are recorded: "best-effort", "required", or a table. User's file only.
     #[serde(default, deserialize_with = "either")]
-    #[schemars(with = "Option<AuditForm>")]
+    #[schemars(with = "AuditForm")]
     pub audit: Option<AuditSection>,
     /// Whether programs and registered tools are tools at all (true). A project may only say false.
     /// Variable: TOOLCRIB_CUSTOM_TOOLS_ENABLED.

@@ -80,6 +80,8 @@ pub struct Served {
     pub ready: watch::Receiver<Readiness>,
     /// Fires when the server is to stop: event streams end at once, calls in flight get a grace.
     pub shutdown: CancellationToken,
+    /// Fires when that grace is over: what still runs is given up, and recorded as such.
+    pub given_up: CancellationToken,
     /// The JSON Schema of the config file, for editors; empty where there is none.
     pub config_schema: String,
     /// The store, for what is read from there; none in a crib of a test's.
@@ -115,6 +117,7 @@ impl Served {
             project: None,
             ready,
             shutdown: CancellationToken::new(),
+            given_up: CancellationToken::new(),
             config_schema: String::new(),
             memory: None,
             registrar: None,

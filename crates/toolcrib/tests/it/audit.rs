@@ -336,6 +336,29 @@ async fn old_calls_are_let_go_when_a_crib_begins_to_serve() {
 }
 
 #[tokio::test]
+async fn a_call_that_outlasts_the_crib_is_on_record_as_cancelled() {
+    let world = world();
+    let marker = world.project().join("begun");
+    let script = format!("sh -c 'touch {}; sleep 60'", marker.display());
+    world.write_tool("wait.json", shell_tool("wait", &script, json!({})));
+    let crib = world.serve();
+    let url = format!("{}/api/tools/wait/call", crib.url);
+    let asked = tokio::spawn(crib.client.post(url).send());
+    eventually("the call runs", async || marker.exists()).await;
+    // Asked twice, it does not wait for its calls.
+    crate::support::signal(crib.pid(), libc::SIGTERM);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    crib.stop();
+    let _ = asked.await;
+    let list = world.run(&["logs", "--calls", "--json"]).exits(0).json();
+    assert_eq!(
+        levels(&list["calls"][0]),
+        ["cancelled", "unreached", "unreached"],
+        "{list}"
+    );
+}
+
+#[tokio::test]
 async fn what_was_called_is_on_record_when_a_crib_was_stopped() {
     let world = world();
     let crib = world.serve();

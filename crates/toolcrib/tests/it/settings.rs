@@ -41,9 +41,11 @@ fn both(world: &World, line: &str, variable: (&str, &str)) -> [TestCrib; 2] {
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
     std::fs::write(&config, line).unwrap();
     let by_file = world.serve_by(debug(world));
-    std::fs::remove_file(&config).unwrap();
     let mut command = debug(world);
-    command.env(variable.0, variable.1);
+    // A crib follows its file, so the file stays and this one has another.
+    command
+        .env(variable.0, variable.1)
+        .env("XDG_CONFIG_HOME", world.root().join("no-config"));
     [by_file, world.serve_by(command)]
 }
 
@@ -155,6 +157,7 @@ async fn store() {
     command.env("TOOLCRIB_STORE", &url);
     let list = world.finish(command).exits(0).json();
     assert_eq!(list["calls"].as_array().unwrap().len(), 2);
+    std::fs::remove_file(world.home().join(".config/toolcrib/config.toml")).unwrap();
     let list = world.run(&["logs", "--calls", "--json"]).exits(0).json();
     assert_eq!(list["calls"], json!([]), "nothing in the usual place");
     let mut command = world.command(&["list"]);

@@ -33,7 +33,15 @@ const DIRECTIONS: [(&str, &[&str]); 6] = [
             "toolcrib-store",
         ],
     ),
-    ("bench", &["toolcrib", "toolcrib-core", "toolcrib-sandbox"]),
+    (
+        "bench",
+        &[
+            "toolcrib",
+            "toolcrib-core",
+            "toolcrib-sandbox",
+            "toolcrib-store",
+        ],
+    ),
 ];
 
 /// Words that say nothing about what a thing is.

@@ -230,7 +230,14 @@ pub async fn run(
     };
     let running = served.begin_call();
     // A task of its own: hyper drops this function's future when the client goes away, and the call goes on.
-    let ended = tokio::spawn(async move { running.0.crib.call(request).await }).await;
+    let ended = tokio::spawn(async move {
+        tokio::select! {
+            ended = running.0.crib.call(request) => ended,
+            () = running.0.given_up.cancelled() => Err(CallError::unavailable("the crib is shutting down")
+                .hint("call again once it serves")),
+        }
+    })
+    .await;
     match ended {
         Ok(Ok(outcome)) => Ok(json(StatusCode::OK, &OutcomeView::from(outcome))),
         Ok(Err(error)) => Err(error.into()),
