@@ -204,7 +204,7 @@ fn blank(caller: &Caller, context: &Context, at_ms: u64) -> CallRecord {
         client: bounded(&caller.client),
         agent: caller.agent.clone(),
         session: context.session_id.as_ref().map(bounded),
-        token: None,
+        token: caller.token.clone(),
         tool: "".into(),
         tool_version: None,
         tool_hash: None,
