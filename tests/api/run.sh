@@ -4,7 +4,7 @@
 set -eu
 work=$1 venv=$2 seconds=$3
 python=$work/venv/bin/python
-mkdir -p "$work/home" "$work/project/.toolcrib/tools" "$work/venv"
+mkdir -p "$work/own" "$work/project/.toolcrib/tools" "$work/venv"
 
 # Only loopback, and only this one.
 "$venv/bin/python" -c '
@@ -27,13 +27,13 @@ esac
 
 as_nobody=
 if [ "${REAL_ROOT:-}" = 1 ]; then
-    chown 65534:65534 "$work" "$work/home" "$work/project" "$work/project/.toolcrib" "$work/project/.toolcrib/tools"
+    chown 65534:65534 "$work" "$work/own" "$work/project" "$work/project/.toolcrib" "$work/project/.toolcrib/tools"
     as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs"
 fi
 
 cd "$work/project"
 # shellcheck disable=SC2086
-$as_nobody env -i HOME="$work/home" PATH="$work/bin" TOOLCRIB_LOG=warn \
+$as_nobody env -i HOME="$work/own" PATH="$work/bin" TOOLCRIB_LOG=warn \
     "$work/toolcrib" serve --json --no-auth --port 7717 >"$work/serve.json" 2>"$work/serve.log" &
 crib=$!
 trap 'kill $crib 2>/dev/null || true' EXIT
@@ -44,18 +44,18 @@ until [ -s "$work/serve.json" ]; do
     sleep 0.1
 done
 
-cd "$work/home"
+cd "$work/own"
 status=0
 # shellcheck disable=SC2086
-$as_nobody env -i HOME="$work/home" PATH=/usr/bin:/bin PYTHONPATH="$work/hooks" SCHEMATHESIS_HOOKS=hooks FIXTURE=fixture \
-    ESCAPED="$work/home/escaped" SEEN="$work/home/seen" timeout $((seconds * 2 + 20)) \
+$as_nobody env -i HOME="$work/own" PATH=/usr/bin:/bin PYTHONPATH="$work/hooks" SCHEMATHESIS_HOOKS=hooks FIXTURE=fixture \
+    ESCAPED="$work/own/escaped" SEEN="$work/own/seen" timeout $((seconds * 2 + 20)) \
     "$python" -m schemathesis.cli run http://127.0.0.1:7717/openapi.json --max-time "$seconds" --request-timeout 20 \
     --checks no_bug_of_ours,status_code_conformance,content_type_conformance,response_schema_conformance \
     --exclude-path /api/events --phases examples,coverage,fuzzing,stateful --max-examples 20 --no-color --warnings off \
     >"$work/said" 2>&1 || status=$?
 
-if [ -e "$work/home/escaped" ]; then
-    cat "$work/home/escaped" >&2
+if [ -e "$work/own/escaped" ]; then
+    cat "$work/own/escaped" >&2
     exit 91
 fi
 # Whatever came of it all: the crib still answers, and nothing but the fixture was ever kept.

@@ -74,7 +74,7 @@ fn nothing_made_up_breaks_the_api() {
         read("serve.log"),
     );
     // It got through to the program, and was not only turned away.
-    let seen = read("home/seen");
+    let seen = read("own/seen");
     for line in [
         "POST /api/custom-tools 201",
         "POST /api/custom-tools 400",

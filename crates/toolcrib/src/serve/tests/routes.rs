@@ -339,7 +339,11 @@ async fn the_document_lists_the_table() {
         }
     }
     let table = [
+        "delete /api/custom-tools/{name}",
         "get /",
+        "get /api/custom-tools",
+        "get /api/custom-tools/{name}",
+        "get /api/custom-tools/{name}/health",
         "get /api/events",
         "get /api/health",
         "get /api/outputs/{id}",
@@ -353,6 +357,10 @@ async fn the_document_lists_the_table() {
         "get /openapi.json",
         "get /readyz",
         "get /toolcrib.schema.json",
+        "patch /api/custom-tools/{name}",
+        "post /api/custom-tools",
+        "post /api/custom-tools/{name}/test",
+        "post /api/custom-tools/{name}/validate",
         "post /api/tools/reload",
         "post /api/tools/{name}/call",
         "post /logout",
