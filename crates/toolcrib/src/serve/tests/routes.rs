@@ -341,6 +341,8 @@ async fn the_document_lists_the_table() {
     let table = [
         "delete /api/custom-tools/{name}",
         "get /",
+        "get /api/calls",
+        "get /api/calls/{id}",
         "get /api/custom-tools",
         "get /api/custom-tools/{name}",
         "get /api/custom-tools/{name}/health",
@@ -348,6 +350,7 @@ async fn the_document_lists_the_table() {
         "get /api/health",
         "get /api/outputs/{id}",
         "get /api/tools",
+        "get /api/tools/definitions",
         "get /api/tools/errors",
         "get /api/tools/{name}",
         "get /api/tools/{name}/health",
