@@ -288,11 +288,12 @@ impl Sink {
         Sink { lines, state }
     }
 
-    fn put(&self, line: String) {
+    /// Hands a line over; one that finds no room counts as this many lost.
+    fn put(&self, line: String, lost: u64) {
         *self.state.waiting() += 1;
         if self.lines.try_send(line).is_err() {
             *self.state.waiting() -= 1;
-            self.state.lost.fetch_add(1, Ordering::Relaxed);
+            self.state.lost.fetch_add(lost, Ordering::Relaxed);
         }
     }
 
@@ -355,9 +356,10 @@ impl<S: Subscriber> Layer<S> for Log {
                 message: format!("{lost} lines of the log are lost: they were not read in time"),
                 ..Line::default()
             };
-            self.sink.put(self.line(Level::WARN, said));
+            // Where even this finds no room, the count stands.
+            self.sink.put(self.line(Level::WARN, said), lost);
         }
-        self.sink.put(self.line(*event.metadata().level(), line));
+        self.sink.put(self.line(*event.metadata().level(), line), 1);
     }
 }
 
