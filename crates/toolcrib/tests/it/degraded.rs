@@ -31,7 +31,7 @@ fn data(world: &World) -> PathBuf {
     data
 }
 
-const SERVE: [&str; 4] = ["serve", "--json", "--port", "0"];
+const SERVE: [&str; 5] = ["serve", "--json", "--no-auth", "--port", "0"];
 
 fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_toolcrib"))

@@ -9,7 +9,7 @@ use crate::support::mcp::{Piped, call};
 use crate::support::{TestCrib, World, eventually, shell_tool};
 
 fn debug(world: &World, vars: &[(&str, &str)]) -> TestCrib {
-    let mut command = world.command(&["serve", "--json", "--port", "0"]);
+    let mut command = world.command(&["serve", "--json", "--no-auth", "--port", "0"]);
     command.env("TOOLCRIB_LOG", "debug,hyper=info");
     for (name, value) in vars {
         command.env(name, value);
@@ -117,7 +117,7 @@ async fn people_may_have_text() {
 #[tokio::test]
 async fn a_log_that_nobody_reads_never_stops_the_crib() {
     let world = World::new();
-    let mut command = world.command(&["serve", "--json", "--port", "0"]);
+    let mut command = world.command(&["serve", "--json", "--no-auth", "--port", "0"]);
     command.env("TOOLCRIB_LOG", "trace");
     // Held open and never read: the pipe is full after 64 KB.
     let mut child = command
@@ -160,7 +160,11 @@ async fn a_log_that_cannot_be_written_never_stops_the_crib() {
     let world = World::new();
     let wrapper = ["sh", "-c", "exec \"$@\" 2>/dev/full", "sh"];
     let binary = std::path::Path::new(env!("CARGO_BIN_EXE_toolcrib"));
-    let mut command = world.wrapped(&wrapper, binary, &["serve", "--json", "--port", "0"]);
+    let mut command = world.wrapped(
+        &wrapper,
+        binary,
+        &["serve", "--json", "--no-auth", "--port", "0"],
+    );
     command.env("TOOLCRIB_LOG", "debug");
     let crib = world.serve_by(command);
     for _ in 0..50 {

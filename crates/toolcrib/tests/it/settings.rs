@@ -50,7 +50,7 @@ fn both(world: &World, line: &str, variable: (&str, &str)) -> [TestCrib; 2] {
 }
 
 fn debug(world: &World) -> std::process::Command {
-    let mut command = world.command(&["serve", "--json", "--port", "0"]);
+    let mut command = world.command(&["serve", "--json", "--no-auth", "--port", "0"]);
     command.env("TOOLCRIB_LOG", "debug,hyper=info");
     command
 }

@@ -46,7 +46,7 @@ impl World {
         std::fs::write(bin.join("python"), runs).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(bin.join("python"), mode).unwrap();
-        let mut command = self.command(&["serve", "--json", "--port", "0"]);
+        let mut command = self.command(&["serve", "--json", "--no-auth", "--port", "0"]);
         let path = command.get_envs().find(|(name, _)| *name == "PATH");
         let path = path.and_then(|(_, value)| value).unwrap_or_default();
         let path = format!("{}:{}", bin.display(), path.to_string_lossy());
