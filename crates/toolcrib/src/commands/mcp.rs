@@ -108,10 +108,11 @@ async fn serve_alone(
             opened.place.workers.closing();
             std::future::pending().await
         } => Ok(()),
-        () = asked_to_stop() => {
+        // Said before the calls in flight are dropped, which happens when this is over.
+        () = async {
+            asked_to_stop().await;
             opened.place.workers.closing();
-            Ok(())
-        }
+        } => Ok(()),
     };
     opened.close().await;
     ended

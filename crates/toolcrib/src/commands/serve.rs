@@ -139,6 +139,8 @@ impl Serve {
             () = asked_to_stop() => {}
         }
         // What still runs has had its grace. It ends before the book is closed, so that its end is on record.
+        // A worker that is given up now is asked to end before it is killed.
+        opened.place.workers.closing();
         served.given_up.cancel();
         let _ = tokio::time::timeout(LAST_CALLS, served.calls_ended()).await;
         tokio::select! {

@@ -244,7 +244,7 @@ async fn a_damaged_record_trusts_nobody_and_says_so() {
         std::fs::rename(aside.join(part), data.join(part)).unwrap();
     }
     until(&running, "speak", "active").await;
-    assert_eq!(ready(&running).await.1["status"], "ready");
+    running.becomes("ready").await;
 }
 
 #[test]
