@@ -65,7 +65,7 @@ impl World {
 
     /// The product's server over HTTP.
     pub fn serve(&self) -> Option<Running> {
-        Running::of(self.toolcrib(&["serve", "--json", "--port", "0"]))
+        Running::of(self.toolcrib(&["serve", "--no-auth", "--json", "--port", "0"]))
     }
 
     /// The product for one agent, on stdin and stdout, with workers of its own.
