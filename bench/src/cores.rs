@@ -1,11 +1,15 @@
 //! Which cores a process may use.
 
+use std::sync::OnceLock;
+
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Every core of this machine.
+/// Every core that this process had when it started. Counted once: later it may be bound to a few of them.
 pub fn all() -> Vec<usize> {
-    (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    let count = || std::thread::available_parallelism().map_or(1, usize::from);
+    (0..*COUNT.get_or_init(count)).collect()
 }
 
 /// Binds every thread of a process to these cores. What they start later is bound with them.
