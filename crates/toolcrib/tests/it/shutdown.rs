@@ -51,20 +51,7 @@ async fn one_busy_one_idle(
     call
 }
 
-/// A machine that is busy elsewhere may hold a tool up for longer than its grace; not three times in a row.
 async fn stops(by: libc::c_int) {
-    let mut asked = 0;
-    for _ in 0..3 {
-        asked = stop(by).await;
-        if asked == 2 {
-            return;
-        }
-    }
-    panic!("of two workers {asked} had the time to end by themselves");
-}
-
-/// Stops a crib with one busy and one idle worker; gives how many of the two could tidy up.
-async fn stop(by: libc::c_int) -> usize {
     let (world, marker) = project();
     let crib = world.serve();
     let call = one_busy_one_idle(&crib, &world, &marker, 600).await;
@@ -74,9 +61,9 @@ async fn stop(by: libc::c_int) -> usize {
     let took = begin.elapsed();
     assert!(took < SERVE_LIMIT, "it took {took:?}");
     all_gone(&marker).await;
+    assert_eq!(asked_to_end(&world), 2, "both were asked");
     let answer = call.await.unwrap();
     assert!(answer.is_none_or(|(status, _)| status >= 500));
-    asked_to_end(&world)
 }
 
 #[tokio::test]
