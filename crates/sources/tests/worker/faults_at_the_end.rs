@@ -12,7 +12,7 @@ const STUBBORN: &str = r#"
 def refuse(*_): mark("refused")
 signal.signal(signal.SIGTERM, refuse)
 def end():
-    while True: time.sleep(1)"#;
+    while True: time.sleep(0.01)"#;
 
 #[tokio::test]
 async fn ignores_sigterm_when_idle() {
@@ -83,7 +83,7 @@ def tidy(*_):
     os._exit(0)
 signal.signal(signal.SIGTERM, tidy)
 def end():
-    while True: time.sleep(1)"#,
+    while True: time.sleep(0.01)"#,
     );
     world.open().await;
     assert_eq!(world.output("tidy", json!({})).await, "done");

@@ -53,5 +53,7 @@ for line in sys.stdin:
     asked = json.loads(line)
     result = answer(asked["method"], asked["params"].get("input"))
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-# The end of stdin is an end too; but what is of interest here is the signal that comes with it.
-time.sleep(4)
+# The end of stdin is an end too; but what is of interest here is the signal that comes with it. Short sleeps, because
+# Python runs the handler of a signal that comes just before a sleep only after it.
+for _ in range(400):
+    time.sleep(0.01)
