@@ -19,10 +19,14 @@ const CORE: [&str; 9] = [
 ];
 
 /// Which of our crates each may know.
-const DIRECTIONS: [(&str, &[&str]); 6] = [
+const DIRECTIONS: [(&str, &[&str]); 7] = [
     ("crates/core", &[]),
     ("crates/sandbox", &[]),
-    ("crates/sources", &["toolcrib-core", "toolcrib-sandbox"]),
+    ("crates/scan", &[]),
+    (
+        "crates/sources",
+        &["toolcrib-core", "toolcrib-sandbox", "toolcrib-scan"],
+    ),
     ("crates/store", &["toolcrib-core"]),
     (
         "crates/toolcrib",
@@ -39,6 +43,7 @@ const DIRECTIONS: [(&str, &[&str]); 6] = [
             "toolcrib",
             "toolcrib-core",
             "toolcrib-sandbox",
+            "toolcrib-scan",
             "toolcrib-store",
         ],
     ),

@@ -1,0 +1,3 @@
+# an attribute whose name comes with the call
+def go(thing, name):
+    return getattr(thing, name)()

@@ -1,0 +1,3 @@
+# by operator.attrgetter
+from operator import attrgetter
+run = attrgetter("system")  # <-

@@ -1,0 +1,2 @@
+# stops in a debugger
+breakpoint()  # <-

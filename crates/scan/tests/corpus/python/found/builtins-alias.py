@@ -1,0 +1,3 @@
+# built-in names under another name
+b = __builtins__  # <-
+b["ev" + "al"]("1")  # <-

@@ -1,0 +1,7 @@
+# a function with other code
+def own():
+    pass
+
+def other():
+    pass
+own.__code__ = other.__code__  # <-

@@ -1,0 +1,2 @@
+# makes code from text
+c = compile("1", "x", "eval")  # <-

@@ -1,0 +1,2 @@
+# the function behind import, with a name in pieces
+m = __import__("o" + "s")  # <-

@@ -1,0 +1,2 @@
+# the function behind import
+__import__("os").system("ls")  # <-

@@ -1,0 +1,3 @@
+# eval under another name
+e = eval  # <-
+e("1")  # <-

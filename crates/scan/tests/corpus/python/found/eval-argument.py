@@ -1,0 +1,2 @@
+# eval handed to another function
+list(map(eval, ["1"]))  # <-

@@ -1,0 +1,2 @@
+# through __call__
+eval.__call__("1")  # <-

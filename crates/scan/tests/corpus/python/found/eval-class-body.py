@@ -1,0 +1,3 @@
+# eval in a class body
+class Holder:
+    run = eval  # <-

@@ -1,0 +1,4 @@
+# eval as a decorator
+@eval  # <-
+def text():
+    return "1"

@@ -1,0 +1,5 @@
+# an own definition that is deleted again
+def eval(text):
+    return text
+del eval
+eval("1")  # <-

@@ -1,0 +1,2 @@
+# out of a dictionary
+table = {"run": eval}  # <-

@@ -1,0 +1,2 @@
+# in the expression of an f-string
+print(f"{eval('1')}")  # <-

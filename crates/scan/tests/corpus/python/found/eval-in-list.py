@@ -1,0 +1,3 @@
+# eval out of a list
+tools = [len, eval]  # <-
+tools[1]("1")  # <-

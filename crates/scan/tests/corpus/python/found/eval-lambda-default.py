@@ -1,0 +1,2 @@
+# eval as a default of a lambda
+run = lambda text, f=eval: f(text)  # <-

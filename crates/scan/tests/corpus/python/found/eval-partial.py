@@ -1,0 +1,3 @@
+# through functools.partial
+from functools import partial
+run = partial(exec)  # <-

@@ -1,0 +1,3 @@
+# eval bound in a tuple
+a, b = len, eval  # <-
+b("1")  # <-

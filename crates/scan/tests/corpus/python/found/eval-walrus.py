@@ -1,0 +1,3 @@
+# eval bound in an expression
+if (e := eval):  # <-
+    e("1")  # <-

@@ -1,0 +1,5 @@
+# in the type of an except
+try:
+    pass
+except eval("ValueError"):  # <-
+    pass

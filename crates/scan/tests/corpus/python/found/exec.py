@@ -1,0 +1,2 @@
+# a plain call
+exec("x = 1")  # <-

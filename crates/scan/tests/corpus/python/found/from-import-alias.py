@@ -1,0 +1,4 @@
+# a function taken under another name and called
+from subprocess import check_output as read  # <-
+
+read(["ls"])  # <-

@@ -1,0 +1,2 @@
+# everything of a banned module
+from os import *  # <-

@@ -1,0 +1,2 @@
+# a function taken from a banned module
+from os import system  # <-

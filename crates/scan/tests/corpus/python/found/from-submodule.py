@@ -1,0 +1,2 @@
+# from a submodule of a banned package
+from concurrent.futures import ThreadPoolExecutor  # <-

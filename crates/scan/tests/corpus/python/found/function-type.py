@@ -1,0 +1,3 @@
+# a function from a code object
+import types
+run = types.FunctionType(None, {})  # <-

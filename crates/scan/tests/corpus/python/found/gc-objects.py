@@ -1,0 +1,3 @@
+# whatever lies in memory
+import gc
+found = gc.get_objects()  # <-

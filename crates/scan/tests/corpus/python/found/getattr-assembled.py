@@ -1,0 +1,3 @@
+# getattr with a name in pieces
+import pathlib
+getattr(pathlib, "o" + "s").system("ls")  # <-

@@ -1,0 +1,3 @@
+# a name formatted
+import logging
+getattr(logging, "{}{}".format("o", "s"))  # <-

@@ -1,0 +1,3 @@
+# a name joined
+import logging
+getattr(logging, "".join(["o", "s"]))  # <-

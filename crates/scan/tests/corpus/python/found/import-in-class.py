@@ -1,0 +1,3 @@
+# an import in a class body
+class Holder:
+    import shutil  # <-

@@ -1,0 +1,4 @@
+# an import inside of a function
+def go():
+    import socket  # <-
+    return socket

@@ -1,0 +1,5 @@
+# an import that may fail
+try:
+    import ctypes  # <-
+except ImportError:
+    ctypes = None

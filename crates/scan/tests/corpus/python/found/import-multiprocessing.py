@@ -1,0 +1,2 @@
+# starts processes
+from multiprocessing import Process  # <-

@@ -1,0 +1,4 @@
+# what os is made of
+import posix  # <-
+
+posix.system("ls")  # <-

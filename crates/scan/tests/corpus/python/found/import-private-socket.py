@@ -1,0 +1,2 @@
+# what socket is made of
+import _socket  # <-

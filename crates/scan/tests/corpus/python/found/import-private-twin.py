@@ -1,0 +1,2 @@
+# the C half of a banned module
+import _posixsubprocess  # <-

@@ -1,0 +1,3 @@
+# runs other files
+import runpy  # <-
+runpy.run_path("x.py")  # <-

@@ -1,0 +1,2 @@
+# the second of several imports
+import json, sys  # <-

@@ -1,0 +1,2 @@
+# a submodule of a banned module
+import os.path  # <-

@@ -1,0 +1,2 @@
+# starts threads
+import threading  # <-

@@ -1,0 +1,3 @@
+# code objects from bytes
+import marshal
+marshal.loads(b"")  # <-

@@ -1,0 +1,3 @@
+# by operator.methodcaller
+import operator
+run = operator.methodcaller("popen", "ls")  # <-

@@ -1,0 +1,3 @@
+# code that comes with data
+import pickle
+pickle.loads(b"")  # <-

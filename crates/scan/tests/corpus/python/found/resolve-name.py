@@ -1,0 +1,3 @@
+# a module by pkgutil
+import pkgutil
+run = pkgutil.resolve_name("os:system")  # <-

@@ -1,0 +1,2 @@
+# all classes, by a string
+found = getattr(object, "__subclasses__")()  # <-

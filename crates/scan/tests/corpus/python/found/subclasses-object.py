@@ -1,0 +1,2 @@
+# all classes, from object itself
+found = object.__subclasses__()  # <-

@@ -1,0 +1,2 @@
+# all classes, from the type of a list
+found = type([]).mro()[-1].__subclasses__()  # <-

@@ -1,0 +1,3 @@
+# on the left of an assignment
+table = {}
+table[eval("1")] = 2  # <-

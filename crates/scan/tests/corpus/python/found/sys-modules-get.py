@@ -1,0 +1,3 @@
+# a module that is loaded already, with get
+from logging import sys as s  # <-
+s.modules.get("subprocess")  # <-

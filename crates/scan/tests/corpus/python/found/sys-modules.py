@@ -1,0 +1,3 @@
+# a module that is loaded already
+import sys  # <-
+sys.modules["os"].system("ls")  # <-

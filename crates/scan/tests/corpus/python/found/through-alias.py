@@ -1,0 +1,3 @@
+# subprocess by way of asyncio
+import asyncio as aio
+aio.subprocess.PIPE  # <-

@@ -1,0 +1,2 @@
+# sys by way of another module
+from logging import sys  # <-

@@ -1,0 +1,3 @@
+# os by way of pathlib
+import pathlib
+pathlib.os.system("ls")  # <-

@@ -1,0 +1,3 @@
+# a module's names through vars
+import logging
+vars(logging)["os"].system("ls")  # <-

@@ -1,0 +1,3 @@
+# starts a browser
+import webbrowser
+webbrowser.open("file:///x")  # <-

@@ -1,0 +1,3 @@
+# code that comes with YAML
+import yaml
+yaml.unsafe_load("x")  # <-

@@ -1,0 +1,4 @@
+# the name of a class
+class Own:
+    def __repr__(self):
+        return f"{self.__class__.__name__}({type(self).__qualname__})"

@@ -1,0 +1,5 @@
+# the same from inside
+class Plugin:
+    @classmethod
+    def all(cls):
+        return cls.__subclasses__()

@@ -1,0 +1,3 @@
+# attributes called code
+def status(response, error):
+    return response.code, error.code, response.status_code

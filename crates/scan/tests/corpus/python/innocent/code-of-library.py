@@ -1,0 +1,3 @@
+# a module called code in a library
+import discord
+CODE = discord.code

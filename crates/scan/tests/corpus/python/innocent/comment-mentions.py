@@ -1,0 +1,3 @@
+# comments that mention what is banned
+# import os; os.system("rm"); eval("x")
+VALUE = 1

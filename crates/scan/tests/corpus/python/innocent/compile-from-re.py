@@ -1,0 +1,3 @@
+# compile taken from re
+from re import compile
+WORD = compile(r"\w+")

@@ -1,0 +1,2 @@
+# strings put together
+NAMES = ["o" + "s", "ev" + "al", "".join(["sys", "tem"])]

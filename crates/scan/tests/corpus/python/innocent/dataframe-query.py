@@ -1,0 +1,3 @@
+# the same by a query
+def run(df):
+    return df.query("a > 1").exec

@@ -1,0 +1,5 @@
+# the file's own names
+LIMIT = 3
+
+def read():
+    return globals()["LIMIT"]

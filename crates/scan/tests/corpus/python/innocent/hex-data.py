@@ -1,0 +1,2 @@
+# data in hex
+DATA = bytes.fromhex("00ff").hex()

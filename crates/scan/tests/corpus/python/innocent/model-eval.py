@@ -1,0 +1,3 @@
+# a network put into evaluation mode
+def run(model):
+    model.eval()

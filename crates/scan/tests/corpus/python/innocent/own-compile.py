@@ -1,0 +1,3 @@
+# compile of something else
+def build(template, jinja):
+    return jinja.compile(template)

@@ -1,0 +1,3 @@
+# writing is not running
+import pickle
+DATA = pickle.dumps([1])

@@ -1,0 +1,3 @@
+# a regular expression
+import re
+WORD = re.compile(r"\w+")

@@ -1,0 +1,6 @@
+# modules with similar names
+import ossaudio
+import sysconfigured
+import codecs
+import socketio
+import subprocesses

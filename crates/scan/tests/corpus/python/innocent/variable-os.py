@@ -1,0 +1,4 @@
+# a variable called os
+def name(platform):
+    os = platform.lower()
+    return os.strip()

@@ -1,0 +1,3 @@
+# an attribute called system
+def prompt(messages):
+    return messages.system("be kind")

@@ -1,0 +1,3 @@
+# YAML without code
+import yaml
+DATA = yaml.safe_load("a: 1")
