@@ -10,6 +10,7 @@ mod folders;
 mod mcp;
 mod peer;
 mod record;
+mod scripts;
 mod stats;
 mod workers;
 
@@ -24,11 +25,12 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            let steps: [(&str, fn()); 5] = [
+            let steps: [(&str, fn()); 6] = [
                 ("calls", calls::run),
                 ("record", record::run),
                 ("mcp", mcp::run),
                 ("workers", workers::run),
+                ("scripts", scripts::run),
                 ("folders", folders::run),
             ];
             for (name, step) in steps {

@@ -65,6 +65,7 @@ pub fn noop() -> Option<Tool> {
         scope: None,
         file: None,
         module: "builtin".into(),
+        interpreter: None,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

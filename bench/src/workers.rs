@@ -19,8 +19,8 @@ mod world;
 mod spawn_cost;
 
 use pipe::Pipe;
-use servers::{FAST, FLOOR_ECHO, FLOOR_PIPE, OURS_HTTP, OURS_STDIO, SDK, Servers, Way};
-use world::{ONCE, POOL, WARM, World};
+use servers::{FAST, FLOOR_ECHO, FLOOR_PIPE, OURS_FILE, OURS_HTTP, OURS_STDIO, SDK, Servers, Way};
+use world::{FILE, ONCE, POOL, WARM, World};
 
 const TEXT: &str = "some text";
 const ARGUMENTS: &str = r#"{"text":"some text"}"#;
@@ -140,7 +140,7 @@ fn latency(world: &World, client: usize, server: usize) -> Option<()> {
     let ours = servers
         .all
         .iter()
-        .filter(|(name, _)| [OURS_HTTP, OURS_STDIO].contains(name));
+        .filter(|(name, _)| [OURS_HTTP, OURS_FILE, OURS_STDIO].contains(name));
     if !ours
         .into_iter()
         .all(|(_, way)| way.pids().iter().all(|pid| is_tree_pinned(*pid, server)))
@@ -211,11 +211,13 @@ fn throughput(world: &World) -> Option<()> {
             let Some(theirs) = of(peer, clients) else {
                 continue;
             };
-            let times = of(OURS_HTTP, clients)? / theirs.max(0.1);
-            let aim = aim.map_or(String::new(), |aim| {
-                format!(" (aim ≥ {aim}): {}", verdict(times >= aim))
-            });
-            println!("  {times:.1} times the calls/s of {peer} at {clients}{aim}");
+            for ours in [OURS_HTTP, OURS_FILE] {
+                let times = of(ours, clients)? / theirs.max(0.1);
+                let aim = aim.map_or(String::new(), |aim| {
+                    format!(" (aim ≥ {aim}): {}", verdict(times >= aim))
+                });
+                println!("  {ours}: {times:.1} times the calls/s of {peer} at {clients}{aim}");
+            }
         }
     }
     Some(())

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    ARGUMENTS, Ask, POOL, Pipe, Running, WARM, World, holds, legacy, ours, own, pin_tree, python,
-    stateless_call,
+    ARGUMENTS, Ask, FILE, POOL, Pipe, Running, WARM, World, holds, legacy, ours, own, pin_tree,
+    python, stateless_call,
 };
 
 pub const FLOOR_ECHO: &str = "bare axum echo";
 pub const FLOOR_PIPE: &str = "bare pipe";
 pub const OURS_HTTP: &str = "toolcrib, HTTP";
+pub const OURS_FILE: &str = "toolcrib, .py file";
 pub const OURS_STDIO: &str = "toolcrib, stdio";
 pub const FAST: &str = "FastMCP";
 pub const SDK: &str = "Python SDK";
@@ -125,6 +126,7 @@ impl Servers {
             (FLOOR_ECHO, Way::Http(own("__echo")?, bare)),
             (FLOOR_PIPE, Way::Pipes(pipes.collect::<Option<_>>()?)),
             (OURS_HTTP, Way::Http(world.serve()?, ours(WARM))),
+            (OURS_FILE, Way::Http(world.serve()?, ours(FILE))),
             (OURS_STDIO, Way::Stdio(stdio)),
         ];
         let (headers, body) = legacy(WARM, ARGUMENTS);

@@ -9,10 +9,20 @@ use crate::calls::{Limit, PATIENCE, Running, command};
 use crate::mcp::interpreter;
 
 const PROGRAM: &str = include_str!("../../peers/echo.py");
-/// The tool whose workers stay, and the one whose workers do not.
+/// The tool whose workers stay, the one whose workers do not, and the one that is a function in a file.
 pub const WARM: &str = "echo";
 pub const ONCE: &str = "echo-once";
+pub const FILE: &str = "echo_file";
 pub const POOL: usize = 2;
+
+const SCRIPT: &str = r#"from toolcrib import tool
+
+
+@tool
+def echo_file(text: str) -> str:
+    """Gives back the text."""
+    return text
+"#;
 
 pub struct World {
     dir: tempfile::TempDir,
@@ -33,6 +43,7 @@ impl World {
             std::fs::write(folder.join("tool.py"), PROGRAM).ok()?;
             std::fs::write(folder.join("tool.json"), world.manifest(name, keep)).ok()?;
         }
+        std::fs::write(world.tool("echo_file.py"), SCRIPT).ok()?;
         let mut trust = world.toolcrib(&["trust"]);
         let mut trust = trust.stdout(Stdio::null()).spawn().ok()?;
         let _limit = Limit::of(&trust, PATIENCE);

@@ -133,6 +133,7 @@ fn crib_with(spec: Spec, access: Access, run: Arc<dyn Run>) -> Crib {
         scope: None,
         file: None,
         module: "builtin".into(),
+        interpreter: None,
         plugin_name: None,
         access,
         declares: Vec::new(),

@@ -30,6 +30,7 @@ fn tool(name: &str, file: &str, text: &str) -> Arc<Tool> {
         scope: None,
         file: (!file.is_empty()).then(|| PathBuf::from(file)),
         module: "m".into(),
+        interpreter: None,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

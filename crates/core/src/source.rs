@@ -10,15 +10,19 @@ use crate::Tool;
 pub enum SourceKind {
     Builtin,
     Plugin,
+    Python,
+    TypeScript,
     Executable,
     /// Kept in the store, by name and command.
     Registered,
 }
 
 impl SourceKind {
-    pub const ALL: [SourceKind; 4] = [
+    pub const ALL: [SourceKind; 6] = [
         SourceKind::Builtin,
         SourceKind::Plugin,
+        SourceKind::Python,
+        SourceKind::TypeScript,
         SourceKind::Executable,
         SourceKind::Registered,
     ];
@@ -27,6 +31,8 @@ impl SourceKind {
         match self {
             SourceKind::Builtin => "builtin",
             SourceKind::Plugin => "plugin",
+            SourceKind::Python => "python",
+            SourceKind::TypeScript => "typescript",
             SourceKind::Executable => "executable",
             SourceKind::Registered => "registered",
         }
@@ -106,6 +112,23 @@ pub enum ErrorType {
 }
 
 impl ErrorType {
+    const ALL: [ErrorType; 7] = [
+        ErrorType::Syntax,
+        ErrorType::Import,
+        ErrorType::Security,
+        ErrorType::Validation,
+        ErrorType::NameClash,
+        ErrorType::Timeout,
+        ErrorType::Io,
+    ];
+
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<ErrorType> {
+        ErrorType::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorType::Syntax => "SyntaxError",

@@ -197,6 +197,8 @@ pub struct Tool {
     pub file: Option<PathBuf>,
     /// `builtin`, `local.<file>`, `global.<file>`, `plugin.<collection>` …
     pub module: String,
+    /// The interpreter that runs it, for tools that need one.
+    pub interpreter: Option<PathBuf>,
     /// The collection's name, for plugin tools.
     pub plugin_name: Option<String>,
     pub access: Access,
@@ -243,6 +245,7 @@ impl Tool {
             && self.access == other.access
             && self.shadows == other.shadows
             && self.module == other.module
+            && self.interpreter == other.interpreter
     }
 }
 

@@ -7,26 +7,31 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
+use crate::script::{Language, Script};
+
 /// A stamp this young may hide a second change within one tick of the file system's clock.
 const YOUNG: Duration = Duration::from_millis(50);
 
-/// The kinds of entries that can hold tools. A new language is a line here and a loader.
+/// The kinds of entries that can hold tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     Plugin,
+    /// A file of a language that has a host, run bit or not.
+    Script(Language),
     /// A file with the run bit.
     Program,
     /// A folder that is one tool.
     Bundle,
 }
 
-/// Suffixes of languages that have loaders of their own, run bit or not.
-const LANGUAGES: [&str; 7] = ["py", "ts", "mts", "cts", "js", "mjs", "cjs"];
+/// Suffixes that will have hosts of their own: no programs, run bit or not.
+const RESERVED: [&str; 6] = ["ts", "mts", "cts", "js", "mjs", "cjs"];
 
 pub fn is_passed_over(name: &str) -> bool {
     name.starts_with('_')
         || name.starts_with('.')
         || name == "node_modules"
+        || name == "__pycache__"
         || name.starts_with("deno.json")
         || (name.ends_with(".json")
             && (name.starts_with("package") || name.starts_with("tsconfig")))
@@ -39,7 +44,10 @@ pub fn kind_of(name: &str, meta: &Metadata) -> Option<FileKind> {
     }
     match name.rsplit_once('.') {
         Some((_, "json")) => Some(FileKind::Plugin),
-        Some((_, suffix)) if LANGUAGES.contains(&suffix) => None,
+        Some((_, suffix)) if RESERVED.contains(&suffix) => None,
+        Some((_, suffix)) if let Some(language) = Language::of_suffix(suffix) => {
+            Some(FileKind::Script(language))
+        }
         _ if meta.is_file() && meta.mode() & 0o111 != 0 => Some(FileKind::Program),
         _ => None,
     }
@@ -86,6 +94,7 @@ impl Stamp {
 /// What an entry holds.
 pub enum Content {
     Text(Vec<u8>),
+    Script(Box<Script>),
     Program {
         hash: [u8; 32],
     },
@@ -102,6 +111,7 @@ impl Content {
     pub fn hash(&self) -> [u8; 32] {
         match self {
             Content::Text(text) => Sha256::digest(text).into(),
+            Content::Script(script) => Sha256::digest(script.hash()).into(),
             Content::Program { hash } | Content::Bundle { hash, .. } => *hash,
             Content::Idle => [0; 32],
         }

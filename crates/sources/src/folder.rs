@@ -14,15 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{
-    Access, ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update,
-};
+use toolcrib_core::{Access, ErrorType, Problem, Rank, Scope, SourceKey, SourceKind, Update};
 
 use crate::Place;
+use crate::draft::{Afterwards, Draft, Read};
 use crate::entry::{FileKind, Stamp, is_passed_over, kind_of};
-use crate::executable::{Draft, bundle};
+use crate::executable::bundle;
 use crate::origin::Loaded;
-use reading::mark_stale;
+use reading::{mark_stale, may_stand_in, stamp_of, stand_in};
 
 /// A folder with more entries than this is not a tools folder.
 const MAX_ENTRIES: usize = 10_000;
@@ -47,14 +46,33 @@ pub struct Folder {
     pub programs: bool,
 }
 
+impl Folder {
+    /// What holds for one entry: it may be trusted where its folder is not.
+    fn access_of(&self, name: &str) -> Access {
+        match self.trusted.iter().any(|one| one == name) {
+            true => Access::Open,
+            false => self.access.clone(),
+        }
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Folder(self.rank)
+    }
+}
+
 /// What is known of one file.
 struct Known {
     stamp: Stamp,
     /// Hash of the text, or of the words of the error that reading gave.
     hash: [u8; 32],
+    /// Other files that it is made of.
+    beside: Vec<PathBuf>,
+    /// Must it be asked afresh at every reload?
+    afresh: bool,
 }
 
 /// A file that may have changed.
+#[derive(Clone)]
 struct Candidate {
     name: String,
     path: PathBuf,
@@ -78,6 +96,8 @@ struct News {
 /// What reading an entry gave.
 enum Found {
     Update(Update),
+    /// What is remembered of it stands until it has answered afresh.
+    Again(Update, Box<Draft>),
     /// A program has to be asked what it is; until then what the catalog has of it stands.
     Pending {
         draft: Box<Draft>,
@@ -91,35 +111,83 @@ enum Found {
 pub struct Asked {
     /// The text that is worth standing in for a later one, should the program answer well.
     keep: Option<Vec<u8>>,
-    pub draft: Box<Draft>,
+    draft: Box<Draft>,
     /// What is wrong with it so far.
     problems: Vec<Problem>,
     stale: bool,
-    folder: PathBuf,
-    name: String,
+    folder: Folder,
+    file: Candidate,
     hash: [u8; 32],
-    rank: Rank,
+}
+
+/// What asking a program gave.
+pub struct Answered {
+    asked: Asked,
+    loaded: Loaded,
+    /// It could not be asked, or is broken.
+    failed: bool,
 }
 
 impl Asked {
-    /// What its answer makes.
-    pub fn answered(self, mut loaded: Loaded) -> Seen {
-        loaded.problems.splice(0..0, self.problems);
-        if self.stale {
+    /// Which entry it is.
+    pub fn entry(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// Asks the program. Where it is broken, its last good version stands in for it.
+    pub async fn ask(
+        self,
+        place: &Arc<Place>,
+        last_good: &Arc<dyn LastGood>,
+        afterwards: Afterwards,
+    ) -> Answered {
+        let mut loaded = self.draft.describe(afterwards).await;
+        let failed = loaded.tools.is_empty() && loaded.is_broken();
+        if !self.stale && may_stand_in(&loaded) {
+            let (folder, file) = (self.folder.clone(), self.file.clone());
+            let (place, last_good) = (place.clone(), last_good.clone());
+            let once = move || folder.once_good(&file, &place, last_good.as_ref());
+            let once = tokio::task::spawn_blocking(once).await.ok().flatten();
+            let good = match once {
+                Some(Read::Ready(good) | Read::Again(good, _)) => good.tools,
+                Some(Read::Pending(draft, _)) => draft.describe(afterwards).await.tools,
+                None => Vec::new(),
+            };
+            stand_in(&mut loaded, good);
+        }
+        Answered {
+            asked: self,
+            loaded,
+            failed,
+        }
+    }
+}
+
+impl Answered {
+    /// What the answer makes.
+    pub fn seen(self) -> Seen {
+        let Answered {
+            asked, mut loaded, ..
+        } = self;
+        let good = !loaded.tools.is_empty() && !loaded.is_broken() && !asked.stale;
+        loaded.problems.splice(0..0, asked.problems);
+        if asked.stale {
             mark_stale(&mut loaded.tools);
         }
-        let path = self.folder.join(&self.name);
-        let good = !loaded.tools.is_empty() && !is_broken(&loaded);
-        let keep = self.keep.filter(|_| good).map(|text| (self.name, text));
+        let keep = asked.keep.filter(|_| good);
+        let rank = asked.folder.rank();
         let memory = Memory {
-            folder: self.folder,
-            keep: keep.into_iter().collect(),
+            folder: asked.folder.path,
+            keep: keep
+                .map(|text| (asked.file.name, text))
+                .into_iter()
+                .collect(),
             forget: Vec::new(),
         };
         let update = Update {
-            key: key(&path),
-            rank: self.rank,
-            file: self.draft.file().map(Path::to_path_buf),
+            key: key(&asked.file.path),
+            rank,
+            file: asked.draft.file().map(Path::to_path_buf),
             tools: loaded.tools,
             problems: loaded.problems,
         };
@@ -131,16 +199,19 @@ impl Asked {
     }
 
     /// Is this still what the folder holds? Who could not be asked is asked again when the file is read again.
-    pub fn is_current(&self, shelves: &mut [Shelf], loaded: &Loaded) -> bool {
+    pub fn is_current(&self, shelves: &mut [Shelf]) -> bool {
+        let name = &self.asked.file.name;
         let here = |shelf: &&mut Shelf| {
-            shelf.folder.path == self.folder && shelf.access_of(&self.name) == Access::Open
+            shelf.folder.path == self.asked.folder.path
+                && shelf.folder.access_of(name) == Access::Open
         };
         let shelf = shelves.iter_mut().find(here);
-        let known = shelf.and_then(|shelf| shelf.known.get_mut(&self.name));
-        let Some(known) = known.filter(|known| known.hash == self.hash) else {
+        let known = shelf.and_then(|shelf| shelf.known.get_mut(name));
+        let Some(known) = known.filter(|known| known.hash == self.asked.hash) else {
             return false;
         };
-        if loaded.tools.is_empty() {
+        known.afresh = self.loaded.afresh;
+        if self.failed {
             known.hash = UNANSWERED;
         }
         true
@@ -241,7 +312,7 @@ impl Shelf {
         };
         let mut updates = Vec::new();
         if std::mem::take(&mut self.troubled) {
-            updates.push(Update::gone(key(&self.folder.path), self.rank()));
+            updates.push(Update::gone(key(&self.folder.path), self.folder.rank()));
         }
         if !std::mem::replace(&mut self.looked, true) {
             self.retain_last_good(&names, last_good);
@@ -268,14 +339,15 @@ impl Shelf {
             let Some(kind) = kind_of(&name, &meta) else {
                 continue;
             };
-            if kind != FileKind::Plugin && !self.folder.programs {
+            if kind == FileKind::Program && !self.folder.programs {
                 continue;
             }
+            let mut touched = reread.covers(&path);
             let stamp = match kind {
                 FileKind::Bundle => {
                     let leads_out =
                         || std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
-                    if self.access_of(&name) != Access::Open && leads_out() {
+                    if self.folder.access_of(&name) != Access::Open && leads_out() {
                         continue;
                     }
                     let parts = bundle::parts(&path);
@@ -285,12 +357,24 @@ impl Shelf {
                     }
                     Stamp::of(parts.iter().map(|part| &part.meta))
                 }
+                FileKind::Script(_) => {
+                    let beside = self.known.get(&name).map(|known| known.beside.as_slice());
+                    let beside = beside.unwrap_or_default();
+                    let folders = beside.iter().filter_map(|path| path.parent());
+                    inner.extend(
+                        folders
+                            .filter(|one| *one != self.folder.path)
+                            .map(Path::to_path_buf),
+                    );
+                    touched |= beside.iter().any(|one| reread.covers(one));
+                    stamp_of(&path, beside).unwrap_or_else(|| Stamp::of([&meta]))
+                }
                 FileKind::Plugin | FileKind::Program => Stamp::of([&meta]),
             };
             present.insert(name.clone());
             let known = self.known.get(&name);
             let untouched = known.is_some_and(|known| known.stamp == stamp && stamp.settled);
-            if untouched && !reread.covers(&path) {
+            if untouched && !touched {
                 continue;
             }
             candidates.push(Candidate {
@@ -300,6 +384,8 @@ impl Shelf {
                 stamp,
             });
         }
+        inner.sort();
+        inner.dedup();
         inner.truncate(MAX_INNER);
         self.inner = inner;
         let gone: Vec<String> = self
@@ -312,33 +398,47 @@ impl Shelf {
             self.known.remove(&name);
             updates.push(Update::gone(
                 key(&self.folder.path.join(&name)),
-                self.rank(),
+                self.folder.rank(),
             ));
             memory.forget.push(name);
         }
         let mut asked = Vec::new();
-        for read in self.read_all(candidates, place, last_good) {
-            if let Some(News { update, keep }) = read.news {
-                match update {
-                    Found::Update(update) => {
-                        updates.push(update);
-                        let keep = keep.map(|text| (read.name.clone(), text));
-                        memory.keep.extend(keep);
+        let whole = matches!(reread, Reread::All);
+        let files: BTreeMap<String, Candidate> = candidates
+            .iter()
+            .map(|file| (file.name.clone(), file.clone()))
+            .collect();
+        for read in self.read_all(candidates, place, last_good, whole) {
+            if let (Some(News { update, keep }), Some(file)) = (read.news, files.get(&read.name)) {
+                let ask = |draft, problems, stale, keep| Asked {
+                    keep,
+                    draft,
+                    problems,
+                    stale,
+                    folder: self.folder.clone(),
+                    file: file.clone(),
+                    hash: read.known.hash,
+                };
+                let update = match update {
+                    Found::Update(update) => Some(update),
+                    Found::Again(update, draft) => {
+                        let problems = update.problems.clone();
+                        asked.push(ask(draft, problems, false, keep.clone()));
+                        Some(update)
                     }
                     Found::Pending {
                         draft,
                         problems,
                         stale,
-                    } => asked.push(Asked {
-                        keep,
-                        draft,
-                        problems,
-                        stale,
-                        folder: self.folder.path.clone(),
-                        name: read.name.clone(),
-                        hash: read.known.hash,
-                        rank: self.rank(),
-                    }),
+                    } => {
+                        asked.push(ask(draft, problems, stale, keep.clone()));
+                        None
+                    }
+                };
+                if let Some(update) = update {
+                    updates.push(update);
+                    let keep = keep.map(|text| (read.name.clone(), text));
+                    memory.keep.extend(keep);
                 }
             }
             self.known.insert(read.name, read.known);
@@ -352,7 +452,7 @@ impl Shelf {
 
     /// The updates that take everything of this folder out of the catalog.
     pub fn clear(&mut self) -> Vec<Update> {
-        let rank = self.rank();
+        let rank = self.folder.rank();
         let mut keys: Vec<PathBuf> = self
             .known
             .keys()
@@ -370,7 +470,7 @@ impl Shelf {
     fn retain_last_good(&self, names: &[String], last_good: &dyn LastGood) {
         let present = names
             .iter()
-            .filter(|name| self.access_of(name) == Access::Open);
+            .filter(|name| self.folder.access_of(name) == Access::Open);
         let present: Vec<String> = present.cloned().collect();
         last_good.retain(&self.folder.path, &present);
     }
@@ -378,18 +478,6 @@ impl Shelf {
     /// Trust was withdrawn: what stood in for broken files ends with it.
     pub fn forget_last_good(&self, last_good: &dyn LastGood) {
         last_good.retain(&self.folder.path, &[]);
-    }
-
-    /// What holds for one entry: it may be trusted where its folder is not.
-    fn access_of(&self, name: &str) -> Access {
-        match self.folder.trusted.iter().any(|one| one == name) {
-            true => Access::Open,
-            false => self.folder.access.clone(),
-        }
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::Folder(self.folder.rank)
     }
 
     fn names(&self, place: &Place) -> Result<Vec<String>, String> {
@@ -456,7 +544,7 @@ impl Shelf {
             .hint("make it a plain folder that this user may read, holding tool files only");
         updates.push(Update {
             key: key(&self.folder.path),
-            rank: self.rank(),
+            rank: self.folder.rank(),
             file: None,
             tools: Vec::new(),
             problems: vec![problem],
@@ -466,13 +554,6 @@ impl Shelf {
             ..Seen::default()
         }
     }
-}
-
-fn is_broken(loaded: &Loaded) -> bool {
-    loaded
-        .problems
-        .iter()
-        .any(|problem| problem.severity == Severity::Error)
 }
 
 /// Bytes as people write hashes.

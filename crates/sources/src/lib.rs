@@ -3,18 +3,20 @@
 //! [`open`] is THE LIST of sources. Start-up is the same path as every later change, with one large batch: there is
 //! no separate code for loading.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot, watch as status};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Change, Crib, Update};
 
 mod beneath;
 pub mod builtin;
+mod draft;
 mod entry;
 mod executable;
 mod fields;
@@ -25,6 +27,7 @@ mod place;
 pub mod plugin;
 mod process;
 pub mod registered;
+pub mod script;
 #[cfg(test)]
 mod testing;
 mod watch;
@@ -36,7 +39,8 @@ pub use place::Place;
 
 use registered::{Handle, Registered};
 
-use folder::{Asked, Memory, Reread, Seen, Shelf};
+use draft::Afterwards;
+use folder::{Answered, Asked, Memory, Reread, Seen, Shelf};
 use watch::Watch;
 
 /// How often missing folders are looked for, and all folders where watching fails.
@@ -46,6 +50,8 @@ const WHOLE_LOOK_EVERY: u32 = 60;
 
 /// How many programs are asked at once what they are.
 const ASKED_AT_ONCE: usize = 4;
+/// Where more than these are to be asked, none of them stays.
+const STAYING: usize = 16;
 
 /// Should changes on disk be followed?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +97,8 @@ pub async fn open(
         extra,
         remembering: None,
         asking: JoinSet::new(),
+        entries: HashMap::new(),
+        asked: 0,
         turns: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
     };
     if follow == Follow::Changes {
@@ -175,7 +183,11 @@ struct Room {
     /// The last look's memories, on their way to the disk.
     remembering: Option<JoinHandle<()>>,
     /// Programs that are being asked what they are.
-    asking: JoinSet<(Asked, Loaded)>,
+    asking: JoinSet<Answered>,
+    /// The entries that are being asked: an answer for a version that is no more is not waited for.
+    entries: HashMap<PathBuf, AbortHandle>,
+    /// How many were asked since nobody was.
+    asked: usize,
     turns: Arc<Semaphore>,
 }
 
@@ -214,7 +226,7 @@ impl Room {
         };
         self.shelves = shelves;
         let mut updates = std::mem::take(&mut self.extra);
-        let mut memories = Vec::new();
+        let (mut memories, mut all) = (Vec::new(), Vec::new());
         for Seen {
             updates: found,
             asked,
@@ -223,30 +235,57 @@ impl Room {
         {
             updates.extend(found);
             memories.push(memory);
-            asked.into_iter().for_each(|asked| self.ask(asked));
+            all.extend(asked);
         }
+        let afterwards = match all.len() > STAYING {
+            true => Afterwards::End,
+            false => Afterwards::Stay,
+        };
+        all.into_iter()
+            .for_each(|asked| self.ask(asked, afterwards));
         let change = self.bring(updates);
         self.remember(memories);
         change
     }
 
     /// Asks a program what it is, a few at a time. What the catalog has of it stands until it answers.
-    fn ask(&mut self, asked: Asked) {
+    fn ask(&mut self, asked: Asked, afterwards: Afterwards) {
         let turns = self.turns.clone();
-        self.asking.spawn(async move {
+        let (place, last_good) = (self.place.clone(), self.last_good.clone());
+        let entry = asked.entry().to_path_buf();
+        let task = self.asking.spawn(async move {
             let _turn = turns.acquire_owned().await;
-            let loaded = asked.draft.describe().await;
-            (asked, loaded)
+            asked.ask(&place, &last_good, afterwards).await
         });
+        self.asked += 1;
+        if let Some(before) = self.entries.insert(entry, task) {
+            before.abort();
+        }
+        self.tell_progress();
+    }
+
+    /// Says how far asking has come, where it takes long.
+    fn tell_progress(&mut self) {
+        let (left, all) = (self.asking.len(), self.asked);
+        if left == 0 {
+            self.asked = 0;
+            self.entries.clear();
+        }
+        let told = (left > 0 && all > STAYING).then(|| {
+            let done = all.saturating_sub(left);
+            format!("asking the tools what they are: {done} of {all}")
+        });
+        self.place.scripts.working.send_replace(told);
     }
 
     /// Takes in what one program said, unless its file has changed since.
-    async fn answered(&mut self, answer: Result<(Asked, Loaded), JoinError>) -> Change {
+    async fn answered(&mut self, answer: Result<Answered, JoinError>) -> Change {
+        self.tell_progress();
         match answer {
-            Ok((asked, loaded)) if asked.is_current(&mut self.shelves, &loaded) => {
+            Ok(answer) if answer.is_current(&mut self.shelves) => {
                 let Seen {
                     updates, memory, ..
-                } = asked.answered(loaded);
+                } = answer.seen();
                 let change = self.bring(updates);
                 self.remembered().await;
                 self.remember(vec![memory]);
@@ -254,7 +293,9 @@ impl Room {
             }
             Ok(_) => self.bring(Vec::new()),
             Err(error) => {
-                tracing::error!(%error, "asking a program what it is failed");
+                if !error.is_cancelled() {
+                    tracing::error!(%error, "asking a program what it is failed");
+                }
                 self.bring(Vec::new())
             }
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolcrib_core::{Access, Problem, Scope, Tool};
+use toolcrib_core::{Access, Problem, Scope, Severity, Tool};
 
 /// Where a tool file lies and what that means for it.
 #[derive(Debug, Clone)]
@@ -19,4 +19,14 @@ pub struct Origin<'a> {
 pub struct Loaded {
     pub tools: Vec<Arc<Tool>>,
     pub problems: Vec<Problem>,
+    /// Must it be asked afresh at every start and reload, because what it says may differ?
+    pub afresh: bool,
+}
+
+impl Loaded {
+    /// Does something not work?
+    pub fn is_broken(&self) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|problem| problem.severity == Severity::Error)
+    }
 }

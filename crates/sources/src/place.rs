@@ -8,6 +8,7 @@ use toolcrib_core::store::{Descriptions, Forgetful};
 use toolcrib_core::{Outputs, Teller};
 use toolcrib_sandbox::{Environment, Launcher};
 
+use crate::script::{ScriptSettings, Scripts};
 use crate::worker::{Limits, Workers};
 
 /// What the crib lends to its sources and runners.
@@ -19,6 +20,8 @@ pub struct Place {
     pub outputs: Arc<dyn Outputs>,
     pub workers: Workers,
     pub descriptions: Arc<dyn Descriptions>,
+    /// What scripts need beyond that.
+    pub scripts: Scripts,
     /// The address the crib itself listens on, once it does: no tool may call back into it.
     pub own_address: Arc<OnceLock<SocketAddr>>,
 }
@@ -45,6 +48,7 @@ impl Place {
             outputs,
             workers,
             descriptions: Arc::new(Forgetful),
+            scripts: Scripts::new(ScriptSettings::default()),
             own_address: Arc::new(OnceLock::new()),
         }
     }

@@ -34,6 +34,10 @@ mod protocol;
 mod reload;
 #[path = "worker/retry.rs"]
 mod retry;
+#[path = "worker/scripts.rs"]
+mod scripts;
+#[path = "worker/scripts_over_time.rs"]
+mod scripts_over_time;
 #[path = "worker/shutdown.rs"]
 mod shutdown;
 #[path = "worker/side_by_side.rs"]

@@ -149,6 +149,7 @@ fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
         scope: None,
         file: None,
         module: "builtin".into(),
+        interpreter: None,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

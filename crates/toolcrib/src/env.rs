@@ -19,6 +19,8 @@ pub const STORE: &str = "TOOLCRIB_STORE";
 pub const CUSTOM_TOOLS_ENABLED: &str = "TOOLCRIB_CUSTOM_TOOLS_ENABLED";
 pub const MAX_POOL_SIZE: &str = "TOOLCRIB_MAX_POOL_SIZE";
 pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
+pub const PYTHON: &str = "TOOLCRIB_PYTHON";
+pub const SCAN: &str = "TOOLCRIB_SCAN";
 pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
 pub const HOST: &str = "TOOLCRIB_HOST";
 pub const PORT: &str = "TOOLCRIB_PORT";
@@ -28,7 +30,7 @@ pub const LOG_FORMAT: &str = "TOOLCRIB_LOG_FORMAT";
 pub const AUDIT: &str = "TOOLCRIB_AUDIT";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 19] = [
+pub const VARIABLES: [Variable; 21] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -70,6 +72,14 @@ pub const VARIABLES: [Variable; 19] = [
         meaning: "milliseconds between two health checks (setting `health_check_interval`)",
     },
     Variable {
+        name: PYTHON,
+        meaning: "the Python that runs tool files (setting `python`)",
+    },
+    Variable {
+        name: SCAN,
+        meaning: "what a finding of the scan means: `warn` or `strict` (setting `scan`)",
+    },
+    Variable {
         name: MAX_RUNG,
         meaning: "how much isolation is used at most: `A` (namespaces, where the machine has them) or `B` (process groups)",
     },
@@ -103,7 +113,7 @@ pub const VARIABLES: [Variable; 19] = [
     },
     Variable {
         name: "XDG_CACHE_HOME",
-        meaning: "where last good versions and descriptions lie (`~/.cache`)",
+        meaning: "where last good versions, descriptions and the packages of tools lie (`~/.cache`)",
     },
 ];
 

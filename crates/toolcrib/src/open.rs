@@ -1,6 +1,7 @@
 //! The only wiring: from environment and flags to a crib with its store, place and sources.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +9,7 @@ use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung};
 use toolcrib_sources::registered::Registered;
+use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles};
@@ -17,7 +19,7 @@ use crate::config::{Flags, Project, Settings, project, project_config, trust_ent
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::memory::{Memory, Trust};
-use crate::printer::plain;
+use crate::printer::{Progress, plain};
 use crate::registrar;
 
 /// How often a running crib looks whether trust or settings changed.
@@ -98,6 +100,36 @@ fn cache_folder(env: &Env) -> Result<PathBuf, Failure> {
     }
 }
 
+/// What tool files are run with.
+fn scripts(env: &Env, settings: &Settings, cache: PathBuf) -> Scripts {
+    let installing = env.vars().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        is_for_installers(&name).then_some((name, value))
+    });
+    Scripts::new(ScriptSettings {
+        cache,
+        python: settings.python.clone(),
+        virtual_env: env.get("VIRTUAL_ENV").map(PathBuf::from),
+        scan: settings.scan,
+        installing: installing.collect(),
+    })
+}
+
+/// Variables that say where packages come from: they reach installers alone.
+fn is_for_installers(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let starts = ["PIP_", "UV_", "NPM_CONFIG_", "BUN_CONFIG_"];
+    starts.iter().any(|start| upper.starts_with(start))
+        || upper.ends_with("_PROXY")
+        || [
+            "SSL_CERT_FILE",
+            "SSL_CERT_DIR",
+            "REQUESTS_CA_BUNDLE",
+            "NODE_EXTRA_CA_CERTS",
+        ]
+        .contains(&upper.as_str())
+}
+
 /// Where last good versions are kept.
 pub fn last_good_files(env: &Env) -> Result<LastGoodFiles, Failure> {
     Ok(LastGoodFiles::in_folder(&cache_folder(env)?))
@@ -142,9 +174,11 @@ impl Opened {
                 ..Limits::default()
             },
         );
+        let cache = cache_folder(&env)?;
         let place = Arc::new(Place {
             workers,
-            descriptions: Arc::new(DescriptionFiles::in_folder(&cache_folder(&env)?)),
+            descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
+            scripts: scripts(&env, &settings, cache.clone()),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });
         let last_good = Arc::new(last_good_files(&env)?);
@@ -168,15 +202,22 @@ impl Opened {
     /// Brings every source's tools into the crib.
     pub async fn load(&self, follow: Follow) -> Sources {
         let folders = self.settings.folders.clone();
-        toolcrib_sources::open(
+        let mut work = pin!(toolcrib_sources::open(
             self.crib.clone(),
             self.place.clone(),
             folders,
             self.last_good.clone(),
             Some(self.registered()),
             follow,
-        )
-        .await
+        ));
+        let mut working = self.place.scripts.working.subscribe();
+        let mut progress = Progress::default();
+        loop {
+            tokio::select! {
+                sources = &mut work => return sources,
+                Ok(()) = working.changed() => progress.tell(working.borrow_and_update().as_deref()),
+            }
+        }
     }
 
     /// Ends the workers that were started here, and writes down what was called.

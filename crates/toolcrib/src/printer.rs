@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -139,6 +140,52 @@ impl Printer {
         if let Some(hint) = failure.hint.as_deref().filter(|hint| !hint.is_empty()) {
             self.hint(plain(hint));
         }
+    }
+}
+
+/// A line on stderr that tells how far long work has come: rewritten in place for a person, now and then for a log.
+#[derive(Debug, Default)]
+pub struct Progress {
+    told: Option<Instant>,
+    shown: bool,
+}
+
+/// How often a log hears of the same work.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
+/// How often a person's line changes.
+const SHOWN_EVERY: Duration = Duration::from_millis(100);
+
+impl Progress {
+    /// Tells what is being done now; nothing once it is over.
+    pub fn tell(&mut self, work: Option<&str>) {
+        let terminal = std::io::stderr().is_terminal();
+        let Some(work) = work else {
+            self.clear();
+            return;
+        };
+        let every = if terminal { SHOWN_EVERY } else { TOLD_EVERY };
+        if self.told.is_some_and(|at| at.elapsed() < every) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        if terminal {
+            self.shown = true;
+            let _ = write!(anstream::stderr(), "\r\x1b[2K{DIM}{} …{DIM:#}", plain(work));
+        } else {
+            tracing::info!("{work}");
+        }
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(anstream::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

@@ -113,6 +113,7 @@ fn crib(access: Access) -> (Crib, Arc<Pages>) {
         scope: None,
         file: None,
         module: "builtin".into(),
+        interpreter: None,
         plugin_name: None,
         access,
         declares: Vec::new(),

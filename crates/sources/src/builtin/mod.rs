@@ -90,6 +90,7 @@ impl Builtin {
             scope: None,
             file: None,
             module: "builtin".to_owned(),
+            interpreter: None,
             plugin_name: None,
             access: Access::Open,
             declares: Vec::new(),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::MANIFEST;
+use crate::script::Language;
 
 /// How many files of a folder are looked at, and how deep.
 const MAX_FILES: usize = 2_000;
@@ -90,6 +91,18 @@ pub fn program<'a>(folder: &Path, parts: &'a [Part]) -> Option<&'a Path> {
     });
     let one = found.next()?;
     found.next().is_none().then_some(one.path.as_path())
+}
+
+/// The folder's one `tool.*` file that is a script, run bit or not, where no `tool.json` says otherwise.
+pub fn script<'a>(folder: &Path, parts: &'a [Part]) -> Option<(Language, &'a Path)> {
+    let mut found = parts.iter().filter(|part| {
+        let name = part.path.file_name().unwrap_or_default().to_string_lossy();
+        part.path.parent() == Some(folder) && (name == MANIFEST || is_program_name(&name))
+    });
+    let one = found.next()?.path.as_path();
+    let suffix = one.extension()?.to_str()?;
+    let language = Language::of_suffix(suffix)?;
+    found.next().is_none().then_some((language, one))
 }
 
 /// The hash of all parts: their names and what they hold; with another text in place of `tool.json`, if one is given.

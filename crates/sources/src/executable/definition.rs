@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{Schema, Spec, Tool, ToolName};
+use toolcrib_core::{Retries, Schema, Spec, Tool, ToolName};
 
 use super::Home;
-use super::manifest::Manifest;
 use super::run::{Executable, Which};
 use crate::Place;
 use crate::fields::{Fields, NAME_HINT, Report};
@@ -50,6 +49,20 @@ impl<'a> Definition<'a> {
         Definition {
             home,
             known,
+            which: Which::Only,
+            path: String::new(),
+        }
+    }
+
+    /// A tool of which only this much is known.
+    pub fn declared(home: &'a Home, name: &str, description: Option<&str>) -> Definition<'a> {
+        let description = description.unwrap_or("What it does is known once it may run.");
+        let known = serde_json::json!({
+            "name": name, "description": description, "inputSchema": {"type": "object"},
+        });
+        Definition {
+            home,
+            known: known.as_object().cloned().unwrap_or_default(),
             which: Which::Only,
             path: String::new(),
         }
@@ -124,10 +137,11 @@ impl<'a> Definition<'a> {
         definitions
     }
 
-    /// The tool, or what keeps it from being one.
+    /// The tool, or what keeps it from being one. `shown` is what it runs, for a person.
     pub fn tool(
         &self,
-        manifest: &Manifest,
+        shown: &str,
+        retries: Retries,
         pool: Option<&Arc<Pool>>,
         place: &Arc<Place>,
         report: &mut Report,
@@ -159,7 +173,7 @@ impl<'a> Definition<'a> {
         if report.failed {
             return None;
         }
-        spec.retries = manifest.retries;
+        spec.retries = retries;
         let run = Executable {
             pool: pool.cloned(),
             tool: self.which.clone(),
@@ -167,12 +181,13 @@ impl<'a> Definition<'a> {
         };
         Some(Arc::new(Tool {
             hash: self.hash(spec.name.as_str()),
-            declares: declares(&spec, manifest),
+            declares: declares(&spec, shown),
             spec,
             source: self.home.source,
             scope: self.home.scope,
             file: self.home.file.clone(),
             module: self.home.module.clone(),
+            interpreter: None,
             plugin_name: None,
             access: self.home.access.clone(),
             stale: false,
@@ -195,10 +210,10 @@ impl<'a> Definition<'a> {
 }
 
 /// What it does beyond looking at the project, for the person who is asked to trust it.
-fn declares(spec: &Spec, manifest: &Manifest) -> Vec<String> {
+fn declares(spec: &Spec, shown: &str) -> Vec<String> {
     let mut declares = Vec::new();
-    if !manifest.shown.is_empty() {
-        declares.push(format!("runs `{}`", manifest.shown));
+    if !shown.is_empty() {
+        declares.push(format!("runs `{shown}`"));
     }
     let permissions = &spec.permissions;
     for (declared, words) in [

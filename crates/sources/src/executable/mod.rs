@@ -22,9 +22,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolcrib_core::{Access, ErrorType, Problem, Scope, SourceKind, Tool};
 
+use crate::draft::{Afterwards, Read};
 use crate::fields::Report;
-use crate::worker::{Fault, Key, Mask, Pool};
-use crate::{Loaded, Origin, Place};
+use crate::worker::{Fault, Key, Mask, Pool, Recipe};
+use crate::{Loaded, Origin, Place, draft as entry};
 use definition::Definition;
 use manifest::{Manifest, Start};
 
@@ -50,6 +51,7 @@ pub struct Draft {
     /// `tool.json` as it is written.
     written: Map<String, Value>,
     manifest: Manifest,
+    recipe: Recipe,
     pool: Arc<Pool>,
     key: Key,
     home: Home,
@@ -68,13 +70,6 @@ pub struct Home {
     /// What it is called as long as nobody says otherwise: the entry's name without its suffix.
     pub stem: String,
     pub hash: String,
-}
-
-/// What reading an entry gave.
-pub enum Read {
-    Ready(Loaded),
-    /// The program has to be asked; what is wrong so far comes along.
-    Pending(Box<Draft>, Vec<Problem>),
 }
 
 /// Reads an entry. Starts nothing.
@@ -109,13 +104,20 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         return ready(Vec::new(), report);
     };
     if let Access::Untrusted { .. } = origin.access {
-        let tool = Definition::unasked(&home, &map).tool(&manifest, None, place, &mut report);
+        let tool = Definition::unasked(&home, &map).tool(
+            &manifest.shown,
+            manifest.retries,
+            None,
+            place,
+            &mut report,
+        );
         return ready(tool.into_iter().collect(), report);
     }
     let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
     let recipe = manifest.recipe(&home.stem, Mask::default());
-    let pool = place.workers.pool(key.clone(), recipe);
+    let pool = place.workers.pool(key.clone(), recipe.clone());
     let draft = Draft {
+        recipe,
         written: map,
         manifest,
         pool,
@@ -134,7 +136,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
             loaded.problems.splice(0..0, problems.drain(..));
             Read::Ready(loaded)
         }
-        None => Read::Pending(Box::new(draft), problems),
+        None => Read::Pending(Box::new(entry::Draft::Program(draft)), problems),
     }
 }
 
@@ -142,6 +144,7 @@ fn ready(tools: Vec<Arc<Tool>>, report: Report) -> Read {
     Read::Ready(Loaded {
         tools,
         problems: report.finish(),
+        afresh: false,
     })
 }
 
@@ -167,8 +170,12 @@ impl Draft {
     }
 
     /// Asks the program what it is, and remembers what it says.
-    pub async fn describe(&self) -> Loaded {
-        let hello = match self.pool.hello().await {
+    pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
+        let hello = match afterwards {
+            Afterwards::Stay => self.pool.hello().await,
+            Afterwards::End => self.place.workers.try_out(&self.recipe).await,
+        };
+        let hello = match hello {
             Ok(hello) => hello,
             Err(fault) => return self.refused(fault),
         };
@@ -184,7 +191,7 @@ impl Draft {
     fn refused(&self, fault: Fault) -> Loaded {
         let kind = match &fault {
             Fault::Handshake(_) => ErrorType::Timeout,
-            Fault::Greeting(_) | Fault::Rpc(_) => ErrorType::Validation,
+            Fault::Greeting(_) | Fault::Refused(_) | Fault::Rpc(_) => ErrorType::Validation,
             _ => ErrorType::Io,
         };
         let told = fault.told();
@@ -200,8 +207,8 @@ impl Draft {
         let mut problem = problem.hint(hint);
         problem.file = self.home.file.clone();
         Loaded {
-            tools: Vec::new(),
             problems: vec![problem],
+            ..Loaded::default()
         }
     }
 
@@ -214,7 +221,8 @@ impl Draft {
             .iter()
             .filter_map(|one| {
                 report.failed = false;
-                one.tool(&self.manifest, Some(&self.pool), &self.place, &mut report)
+                let Manifest { shown, retries, .. } = &self.manifest;
+                one.tool(shown, *retries, Some(&self.pool), &self.place, &mut report)
             })
             .collect();
         if let [tool] = tools.as_slice() {
@@ -223,6 +231,7 @@ impl Draft {
         Loaded {
             tools,
             problems: report.finish(),
+            afresh: false,
         }
     }
 }

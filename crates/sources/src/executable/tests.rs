@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{Access, ErrorType, Problem, Scope, Severity, Tool};
 
-use super::{Entry, Read, read};
+use super::{Entry, read};
+use crate::draft::Read;
 use crate::testing::place;
 use crate::{Loaded, Origin};
 
@@ -49,7 +50,7 @@ fn load(fields: Value) -> Loaded {
     let text = manifest(fields).to_string();
     match read_text(text.as_bytes(), None, Access::Open) {
         Read::Ready(loaded) => loaded,
-        Read::Pending(..) => panic!("the manifest says all"),
+        Read::Again(..) | Read::Pending(..) => panic!("the manifest says all"),
     }
 }
 

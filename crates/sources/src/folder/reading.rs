@@ -1,32 +1,114 @@
 //! Reads what an entry of a tools folder holds and makes tools of it, or of its last good version.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, ErrorType, Problem, Severity, SourceKind, Tool, Update};
 
-use super::{Candidate, Found, Known, News, Reading, Shelf, hex, is_broken, key};
-use crate::entry::{Content, FileKind};
+use super::{Candidate, Folder, Found, Known, News, Reading, Shelf, hex, key};
+use crate::draft::Read;
+use crate::entry::{Content, FileKind, Stamp};
 use crate::executable::{self, MANIFEST, bundle};
 use crate::origin::{Loaded, Origin};
+use crate::script::{self, Language, Script};
 use crate::{Place, beneath, plugin};
 
 /// Larger files are not tools; one byte more is read, so that the loader can say so.
 const MAX_FILE: u64 = plugin::MAX_FILE as u64;
 
 impl Shelf {
+    /// Reads files, on all cores when they are many.
+    pub(super) fn read_all(
+        &self,
+        candidates: Vec<Candidate>,
+        place: &Arc<Place>,
+        last_good: &dyn LastGood,
+        whole: bool,
+    ) -> Vec<Reading> {
+        let read = |file: &Candidate| self.read_one(file, place, last_good, whole);
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        if candidates.len() < 64 || workers == 1 {
+            return candidates.iter().map(read).collect();
+        }
+        let share = candidates.len().div_ceil(workers.min(8));
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = candidates
+                .chunks(share)
+                .map(|files| scope.spawn(move || files.iter().map(read).collect::<Vec<_>>()))
+                .collect();
+            let parts = parts.into_iter();
+            parts
+                .flat_map(|part| part.join().unwrap_or_default())
+                .collect()
+        })
+    }
+
+    fn read_one(
+        &self,
+        file: &Candidate,
+        place: &Arc<Place>,
+        last_good: &dyn LastGood,
+        whole: bool,
+    ) -> Reading {
+        let content = self.folder.content(file);
+        let hash: [u8; 32] = match &content {
+            Ok(content) => content.hash(),
+            Err(error) => Sha256::digest(error.as_bytes()).into(),
+        };
+        let before = self.known.get(&file.name);
+        let same = before.is_some_and(|known| known.hash == hash && !(known.afresh && whole));
+        let (stamp, beside) = match &content {
+            Ok(Content::Script(script)) if !matches!(file.kind, FileKind::Bundle) => {
+                let beside: Vec<PathBuf> = script
+                    .files()
+                    .filter(|path| *path != file.path)
+                    .map(Path::to_path_buf)
+                    .chain([requirements_of(&file.path, script.language)])
+                    .collect();
+                (stamp_of(&file.path, &beside), beside)
+            }
+            _ => (Some(file.stamp.clone()), Vec::new()),
+        };
+        Reading {
+            name: file.name.clone(),
+            known: Known {
+                stamp: stamp.unwrap_or_else(|| file.stamp.clone()),
+                hash,
+                beside,
+                afresh: same && before.is_some_and(|known| known.afresh),
+            },
+            news: (!same).then(|| self.folder.load(file, content, place, last_good)),
+        }
+    }
+}
+
+/// The stamp of a script and of what lies beside it that it is made of.
+pub(super) fn stamp_of(file: &Path, beside: &[PathBuf]) -> Option<Stamp> {
+    let meta = std::fs::metadata(file).ok()?;
+    let others: Vec<Metadata> = beside
+        .iter()
+        .filter_map(|path| std::fs::metadata(path).ok())
+        .collect();
+    Some(Stamp::of(std::iter::once(&meta).chain(&others)))
+}
+
+fn requirements_of(file: &Path, language: Language) -> PathBuf {
+    file.with_file_name(language.requirements_file())
+}
+
+impl Folder {
     /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it.
-    fn read(&self, entry: &Candidate, path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    fn read(&self, name: &str, path: &Path, most: u64) -> Result<Vec<u8>, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
-        let file = match self.access_of(&entry.name) {
+        let file = match self.access_of(name) {
             Access::Untrusted { .. } => {
-                let below = path.strip_prefix(&self.folder.path).unwrap_or(path);
-                let opened = beneath::open(&self.folder.path, &below.to_string_lossy());
+                let below = path.strip_prefix(&self.path).unwrap_or(path);
+                let opened = beneath::open(&self.path, &below.to_string_lossy());
                 opened
                     .map_err(|error| format!("the file can't be read: {error}"))?
                     .file
@@ -49,57 +131,20 @@ impl Shelf {
         Ok(text)
     }
 
-    /// Reads files, on all cores when they are many.
-    pub(super) fn read_all(
-        &self,
-        candidates: Vec<Candidate>,
-        place: &Arc<Place>,
-        last_good: &dyn LastGood,
-    ) -> Vec<Reading> {
-        let read = |file: &Candidate| self.read_one(file, place, last_good);
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        if candidates.len() < 64 || workers == 1 {
-            return candidates.iter().map(read).collect();
-        }
-        let share = candidates.len().div_ceil(workers.min(8));
-        std::thread::scope(|scope| {
-            let parts: Vec<_> = candidates
-                .chunks(share)
-                .map(|files| scope.spawn(move || files.iter().map(read).collect::<Vec<_>>()))
-                .collect();
-            let parts = parts.into_iter();
-            parts
-                .flat_map(|part| part.join().unwrap_or_default())
-                .collect()
-        })
-    }
-
-    fn read_one(&self, file: &Candidate, place: &Arc<Place>, last_good: &dyn LastGood) -> Reading {
-        let content = self.content(file);
-        let hash: [u8; 32] = match &content {
-            Ok(content) => content.hash(),
-            Err(error) => Sha256::digest(error.as_bytes()).into(),
-        };
-        let before = self.known.get(&file.name);
-        let same = before.is_some_and(|known| known.hash == hash);
-        Reading {
-            name: file.name.clone(),
-            known: Known {
-                stamp: file.stamp.clone(),
-                hash,
-            },
-            news: (!same).then(|| self.load(file, content, place, last_good)),
-        }
-    }
-
-    /// What an entry holds. Of an untrusted project only the text of a plugin or manifest is read.
+    /// What an entry holds. Of an untrusted project only the text of a plugin, manifest or script is read.
     fn content(&self, file: &Candidate) -> Result<Content, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
         let trusted = self.access_of(&file.name) == Access::Open;
         match file.kind {
-            FileKind::Plugin => self.read(file, &file.path, MAX_FILE + 1).map(Content::Text),
+            FileKind::Plugin => self
+                .read(&file.name, &file.path, MAX_FILE + 1)
+                .map(Content::Text),
+            FileKind::Script(language) => {
+                let script = self.script(language, stem(&file.name), file, &file.path)?;
+                Ok(Content::Script(Box::new(script)))
+            }
             FileKind::Program => {
-                let head = self.read(file, &file.path, 256)?;
+                let head = self.read(&file.name, &file.path, 256)?;
                 if !bundle::is_program(&head) {
                     return Ok(Content::Idle);
                 }
@@ -111,29 +156,58 @@ impl Shelf {
                 let hash = bundle::content(&file.path, &meta).map_err(said)?;
                 Ok(Content::Program { hash })
             }
-            FileKind::Bundle => {
-                let parts = bundle::parts(&file.path);
-                let written = file.path.join(MANIFEST);
-                let manifest = match parts.iter().any(|part| part.path == written) {
-                    true => Some(self.read(file, &written, MAX_FILE + 1)?),
-                    false => None,
+            FileKind::Bundle => self.bundle(file, trusted),
+        }
+    }
+
+    /// A script with what it imports; of an untrusted project its own text alone.
+    fn script(
+        &self,
+        language: Language,
+        stem: &str,
+        entry: &Candidate,
+        path: &Path,
+    ) -> Result<Script, String> {
+        let text = self.read(&entry.name, path, MAX_FILE + 1)?;
+        if self.access_of(&entry.name) != Access::Open {
+            return Ok(Script::alone(language, stem, path, &text));
+        }
+        let read = |path: &Path| self.read(&entry.name, path, MAX_FILE + 1).ok();
+        Ok(Script::gather(language, stem, path, &text, read))
+    }
+
+    fn bundle(&self, file: &Candidate, trusted: bool) -> Result<Content, String> {
+        let parts = bundle::parts(&file.path);
+        let program = bundle::program(&file.path, &parts).map(Path::to_path_buf);
+        if let Some((language, path)) = bundle::script(&file.path, &parts) {
+            let script = self.script(language, &file.name, file, path)?;
+            // A program of the same name that speaks the protocol itself is none of the host's.
+            if program.is_none() || script.has_tools() {
+                let script = match trusted {
+                    true => script.beside(bundle::hash(&file.path, &parts, None)),
+                    false => script,
                 };
-                let program = bundle::program(&file.path, &parts).map(Path::to_path_buf);
-                if manifest.is_none() && program.is_none() {
-                    return Ok(Content::Idle);
-                }
-                let hash = match (trusted, &manifest) {
-                    (true, _) => bundle::hash(&file.path, &parts, None),
-                    (false, Some(manifest)) => Sha256::digest(manifest).into(),
-                    (false, None) => [1; 32],
-                };
-                Ok(Content::Bundle {
-                    hash,
-                    manifest,
-                    program,
-                })
+                return Ok(Content::Script(Box::new(script)));
             }
         }
+        let written = file.path.join(MANIFEST);
+        let manifest = match parts.iter().any(|part| part.path == written) {
+            true => Some(self.read(&file.name, &written, MAX_FILE + 1)?),
+            false => None,
+        };
+        if !self.programs || (manifest.is_none() && program.is_none()) {
+            return Ok(Content::Idle);
+        }
+        let hash = match (trusted, &manifest) {
+            (true, _) => bundle::hash(&file.path, &parts, None),
+            (false, Some(manifest)) => Sha256::digest(manifest).into(),
+            (false, None) => [1; 32],
+        };
+        Ok(Content::Bundle {
+            hash,
+            manifest,
+            program,
+        })
     }
 
     fn load(
@@ -144,38 +218,33 @@ impl Shelf {
         last_good: &dyn LastGood,
     ) -> News {
         let trusted = self.access_of(&file.name) == Access::Open;
-        let (read, text) = match content {
+        let (read, keep) = match content {
             Err(reason) => {
                 let loaded = Loaded {
-                    tools: Vec::new(),
-                    problems: vec![unreadable(&file.path, &reason)],
+                    problems: vec![unreadable(file, &reason)],
+                    ..Loaded::default()
                 };
-                (executable::Read::Ready(loaded), None)
+                (Read::Ready(loaded), None)
             }
             Ok(content) => self.parse(file, content, place),
         };
-        let mut loaded = match read {
-            executable::Read::Ready(loaded) => loaded,
-            executable::Read::Pending(draft, problems) => {
-                return News {
-                    update: Found::Pending {
-                        draft,
-                        problems,
-                        stale: false,
-                    },
-                    keep: text,
+        let (mut loaded, again) = match read {
+            Read::Ready(loaded) => (loaded, None),
+            Read::Again(loaded, draft) => (loaded, Some(draft)),
+            Read::Pending(draft, problems) => {
+                let update = Found::Pending {
+                    draft,
+                    problems,
+                    stale: false,
                 };
+                return News { update, keep };
             }
         };
-        let broken = is_broken(&loaded);
-        let good = trusted && !broken && !loaded.tools.is_empty();
-        if trusted
-            && broken
-            && let Some(text) = last_good.read(&self.folder.path, &file.name)
-        {
-            match self.once_good(file, text, place) {
-                executable::Read::Ready(good) => stand_in(&mut loaded, good.tools),
-                executable::Read::Pending(draft, _) => {
+        let good = trusted && !loaded.is_broken() && !loaded.tools.is_empty();
+        if trusted && may_stand_in(&loaded) {
+            match self.once_good(file, place, last_good) {
+                Some(Read::Ready(good) | Read::Again(good, _)) => stand_in(&mut loaded, good.tools),
+                Some(Read::Pending(draft, _)) => {
                     let update = Found::Pending {
                         draft,
                         problems: loaded.problems,
@@ -183,6 +252,7 @@ impl Shelf {
                     };
                     return News { update, keep: None };
                 }
+                None => {}
             }
         }
         let update = Update {
@@ -192,9 +262,16 @@ impl Shelf {
             tools: loaded.tools,
             problems: loaded.problems,
         };
-        News {
-            update: Found::Update(update),
-            keep: text.filter(|_| good),
+        let keep = keep.filter(|_| good);
+        match again {
+            None => News {
+                update: Found::Update(update),
+                keep,
+            },
+            Some(draft) => News {
+                update: Found::Again(update, draft),
+                keep,
+            },
         }
     }
 
@@ -204,17 +281,28 @@ impl Shelf {
         file: &Candidate,
         content: Content,
         place: &Arc<Place>,
-    ) -> (executable::Read, Option<Vec<u8>>) {
+    ) -> (Read, Option<Vec<u8>>) {
         let hash = hex(&content.hash());
         let origin = |path| Origin {
             file: path,
-            scope: self.folder.scope,
+            scope: self.scope,
             access: self.access_of(&file.name),
         };
         match content {
             Content::Text(text) => {
                 let loaded = plugin::load(&text, &origin(&file.path), place);
-                (executable::Read::Ready(loaded), Some(text))
+                (Read::Ready(loaded), Some(text))
+            }
+            Content::Script(script) => {
+                let (keep, path) = (script.keep(), script.file.clone());
+                // A tool made of a folder starts in that folder; a file alone starts in the project.
+                let start = match file.kind {
+                    FileKind::Bundle => &file.path,
+                    _ => place.directory(),
+                };
+                let project = self.access == Access::Open;
+                let read = script::read(*script, &origin(&path), place, start, project);
+                (read, Some(keep))
             }
             Content::Program { .. } => {
                 let entry = executable::Entry {
@@ -243,31 +331,60 @@ impl Shelf {
                 };
                 (executable::read(&entry, &origin(main), place), manifest)
             }
-            Content::Idle => (executable::Read::Ready(Loaded::default()), None),
+            Content::Idle => (Read::Ready(Loaded::default()), None),
         }
     }
 
-    /// What a text that was good once gives. With the other files as they were, it has the pool that it had.
-    fn once_good(&self, file: &Candidate, text: Vec<u8>, place: &Arc<Place>) -> executable::Read {
+    /// What the last good version of an entry gives. With the other files as they were, it has the pool that it had.
+    pub(super) fn once_good(
+        &self,
+        file: &Candidate,
+        place: &Arc<Place>,
+        last_good: &dyn LastGood,
+    ) -> Option<Read> {
+        let kept = last_good.read(&self.path, &file.name)?;
         let content = match file.kind {
-            FileKind::Plugin => Content::Text(text),
-            FileKind::Program => Content::Idle,
+            FileKind::Plugin => Content::Text(kept),
+            FileKind::Program => return None,
+            FileKind::Script(language) => {
+                let script = Script::kept(language, stem(&file.name), &file.path, &kept)?;
+                Content::Script(Box::new(script))
+            }
             FileKind::Bundle => {
                 let parts = bundle::parts(&file.path);
-                Content::Bundle {
-                    hash: bundle::hash(&file.path, &parts, Some(&text)),
-                    manifest: Some(text),
-                    program: bundle::program(&file.path, &parts).map(Path::to_path_buf),
+                match bundle::script(&file.path, &parts) {
+                    Some((language, path)) => {
+                        let script = Script::kept(language, &file.name, path, &kept)?;
+                        Content::Script(Box::new(script))
+                    }
+                    None => Content::Bundle {
+                        hash: bundle::hash(&file.path, &parts, Some(&kept)),
+                        manifest: Some(kept),
+                        program: bundle::program(&file.path, &parts).map(Path::to_path_buf),
+                    },
                 }
             }
         };
-        self.parse(file, content, place).0
+        Some(self.parse(file, content, place).0)
     }
+}
+
+/// A name without its suffix.
+fn stem(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// May the last good version serve in place of this? Not where the scan refused it.
+pub(super) fn may_stand_in(loaded: &Loaded) -> bool {
+    let refused = |problem: &Problem| {
+        problem.severity == Severity::Error && problem.error_type == ErrorType::Security
+    };
+    loaded.is_broken() && !loaded.problems.iter().any(refused)
 }
 
 /// Lets the last good version of each broken tool stand in for it, marked stale. A problem without a tool's name
 /// may be about any tool that is missing now.
-fn stand_in(loaded: &mut Loaded, good: Vec<Arc<Tool>>) {
+pub(super) fn stand_in(loaded: &mut Loaded, good: Vec<Arc<Tool>>) {
     let errors: Vec<&Problem> = loaded
         .problems
         .iter()
@@ -296,8 +413,13 @@ pub(super) fn mark_stale(tools: &mut [Arc<Tool>]) {
     }
 }
 
-fn unreadable(path: &Path, reason: &str) -> Problem {
-    Problem::error(SourceKind::Plugin, ErrorType::Io, reason)
-        .file(path)
+fn unreadable(file: &Candidate, reason: &str) -> Problem {
+    let source = match file.kind {
+        FileKind::Plugin => SourceKind::Plugin,
+        FileKind::Script(language) => language.source(),
+        FileKind::Program | FileKind::Bundle => SourceKind::Executable,
+    };
+    Problem::error(source, ErrorType::Io, reason)
+        .file(&file.path)
         .hint("make it a regular file that this user may read, for instance with `chmod u+r`, or take it out of the folder")
 }

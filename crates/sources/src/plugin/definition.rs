@@ -209,6 +209,7 @@ impl Collection<'_> {
             scope: Some(self.origin.scope),
             file: Some(self.origin.file.to_path_buf()),
             module: format!("plugin.{}", self.name),
+            interpreter: None,
             plugin_name: Some(self.name.to_owned()),
             access,
             declares: ready.declares,

@@ -116,6 +116,7 @@ async fn call(http: &Http, arguments: Value) -> CallResult {
         scope: Some(Scope::Local),
         file: None,
         module: "plugin.t".into(),
+        interpreter: None,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

@@ -47,6 +47,7 @@ pub fn load(text: &[u8], origin: &Origin, place: &Arc<Place>) -> Loaded {
     Loaded {
         tools,
         problems: report.finish(),
+        afresh: false,
     }
 }
 

@@ -179,7 +179,13 @@ fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) {
         stem: tool.name.clone(),
         hash: String::new(),
     };
-    Definition::remembered(&home, known).tool(&manifest, None, place, report);
+    Definition::remembered(&home, known).tool(
+        &manifest.shown,
+        manifest.retries,
+        None,
+        place,
+        report,
+    );
 }
 
 fn told(problem: &Problem) -> String {

@@ -68,6 +68,7 @@ fn load(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Loaded {
         return Loaded {
             tools: Vec::new(),
             problems: report.finish(),
+            afresh: false,
         };
     };
     // Values of variables go into no hash that others may see; the revision stands for them.
@@ -84,11 +85,17 @@ fn load(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Loaded {
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
     let recipe = recipe(tool, &manifest);
     let pool = place.workers.pool(Key(key.into()), recipe);
-    let made =
-        Definition::remembered(&home, known).tool(&manifest, Some(&pool), place, &mut report);
+    let made = Definition::remembered(&home, known).tool(
+        &manifest.shown,
+        manifest.retries,
+        Some(&pool),
+        place,
+        &mut report,
+    );
     Loaded {
         tools: made.into_iter().collect(),
         problems: report.finish(),
+        afresh: false,
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 use toolcrib_core::{CallError, CallResult, ErrorCode, Outcome};
 use toolcrib_sandbox::StartError;
 
-use super::message::RpcError;
+use super::message::{NOT_LOADED, RpcError};
 use crate::process::start_error;
 
 /// Why a request to a worker gave no result.
@@ -15,6 +15,8 @@ pub enum Fault {
     Handshake(u128),
     /// It greeted in a way that is not understood.
     Greeting(String),
+    /// It answered the greeting with an error.
+    Refused(RpcError),
     /// It ended before it had greeted.
     Unready(Ending),
     /// It ended, or had to be ended.
@@ -67,6 +69,7 @@ impl Fault {
             Fault::Start(_)
             | Fault::Handshake(_)
             | Fault::Greeting(_)
+            | Fault::Refused(_)
             | Fault::Unready(_)
             | Fault::Ended { .. } => true,
             Fault::Rpc(_) | Fault::Closing | Fault::Queue(_) | Fault::Resting(..) => false,
@@ -79,6 +82,11 @@ impl Fault {
             Fault::Start(error) => error.to_string(),
             Fault::Handshake(ms) => format!("it did not answer `initialize` within {ms} ms"),
             Fault::Greeting(what) => format!("its answer to `initialize` {what}"),
+            Fault::Refused(error) if error.code == NOT_LOADED => error.message.clone(),
+            Fault::Refused(error) => format!(
+                "its answer to `initialize` is error {}: {}",
+                error.code, error.message
+            ),
             Fault::Unready(how) => format!("before it was ready it {}", how.told()),
             Fault::Ended { how, .. } => format!("it {}", how.told()),
             Fault::Rpc(error) => {
@@ -102,7 +110,17 @@ impl Fault {
                 }
                 .unreached()
             }
-            Fault::Handshake(_) | Fault::Greeting(_) => {
+            Fault::Refused(RpcError {
+                code: NOT_LOADED,
+                data,
+                ..
+            }) => {
+                let hint = data.and_then(|data| Some(data.get("hint")?.as_str()?.to_owned()));
+                CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
+                    .hint(hint.unwrap_or_else(|| "mend the file and save".to_owned()))
+                    .unreached()
+            }
+            Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_) => {
                 CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
                     .hint(format!(
                         "run the program by hand and type the request of docs/reference/worker-protocol.md; `toolcrib logs {name}` shows what it said"

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+/// The error of a host that could not load its file; `data` says more.
+pub const NOT_LOADED: i64 = -32002;
+
 /// The protocol versions that are spoken.
 pub const SUPPORTED: [&str; 2] = ["1.0", "1.1"];
 

@@ -25,13 +25,17 @@ mod workers;
 mod tests;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use toolcrib_core::Retries;
 
 pub(crate) use fault::{Fault, answered};
 pub(crate) use mask::Mask;
+pub(crate) use message::NOT_LOADED;
 pub use pool::Pool;
 pub(crate) use pool::now_ms;
 pub(crate) use request::Execute;
@@ -53,6 +57,18 @@ pub struct Recipe {
     pub retries: Retries,
     /// What is hidden in all that it says beside its results.
     pub(crate) mask: Mask,
+    /// What `initialize` tells it beside the usual.
+    pub greeting: Option<Greeting>,
+}
+
+/// What `initialize` tells a worker beside the usual; made when it is needed, for it may be large.
+#[derive(Clone)]
+pub struct Greeting(pub Arc<dyn Fn() -> Map<String, Value> + Send + Sync>);
+
+impl fmt::Debug for Greeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Greeting")
+    }
 }
 
 /// What becomes of a worker after a call.

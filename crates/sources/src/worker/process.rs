@@ -152,26 +152,27 @@ impl Worker {
             next_id: AtomicU64::new(1),
             counted: AtomicBool::new(false),
         };
-        worker.greet(ground.limits.handshake).await?;
+        worker.greet(recipe, ground.limits.handshake).await?;
         Ok(worker)
     }
 
-    async fn greet(&self, limit: Duration) -> Result<(), Fault> {
-        let params = json!({
+    async fn greet(&self, recipe: &Recipe, limit: Duration) -> Result<(), Fault> {
+        let mut params = json!({
             "protocolVersion": SUPPORTED[0],
             "supported": SUPPORTED,
             "capabilities": {},
             "clientInfo": {"name": "toolcrib", "version": env!("CARGO_PKG_VERSION")},
         });
+        if let (Some(greeting), Value::Object(params)) = (&recipe.greeting, &mut params) {
+            params.extend(greeting.0());
+        }
         let asked = self.request("initialize", &params, None);
         let answer = match tokio::time::timeout(limit, asked).await {
             Ok(Err(Fault::Ended { how, .. })) => return Err(Fault::Unready(how)),
             Ok(answer) => answer?,
             Err(_) => return Err(Fault::Handshake(limit.as_millis())),
         };
-        let value = answer.map_err(|error| {
-            Fault::Greeting(format!("is error {}: {}", error.code, error.message))
-        })?;
+        let value = answer.map_err(Fault::Refused)?;
         let hello = Hello::read(value).map_err(Fault::Greeting)?;
         let _ = self.hello.set(hello);
         Ok(())

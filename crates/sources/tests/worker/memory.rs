@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use toolcrib_core::store::{LastGood, Logs};
+use serde_json::Value;
+use toolcrib_core::store::{Descriptions, LastGood, Logs};
 
 /// What workers said beside the protocol.
 #[derive(Default)]
@@ -50,5 +51,20 @@ impl LastGood for Kept {
     fn retain(&self, folder: &Path, files: &[String]) {
         let mut kept = self.0.lock().unwrap();
         kept.retain(|(of, file), _| of != folder || files.contains(file));
+    }
+}
+
+/// Descriptions in memory.
+#[derive(Default)]
+pub struct Described(Mutex<HashMap<String, Value>>);
+
+impl Descriptions for Described {
+    fn read(&self, hash: &str) -> Option<Value> {
+        self.0.lock().unwrap().get(hash).cloned()
+    }
+
+    fn keep(&self, hash: &str, description: &Value) {
+        let mut kept = self.0.lock().unwrap();
+        kept.insert(hash.to_owned(), description.clone());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,12 @@ use toolcrib_core::{
     Standing,
 };
 use toolcrib_sandbox::Environment;
+use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources};
 
 use crate::lent::{Memory, launcher};
-use crate::memory::{Kept, Said};
+use crate::memory::{Described, Kept, Said};
 use crate::program::python;
 use crate::traces;
 
@@ -87,34 +88,53 @@ impl World {
         World::build(limits, stay)
     }
 
+    /// A world in which programs are asked once and remembered, and scripts are run so.
+    pub fn scripts(settings: impl FnOnce(&mut ScriptSettings)) -> World {
+        let guard = HOUSE.read().unwrap_or_else(PoisonError::into_inner);
+        let limits = Limits {
+            handshake: Duration::from_secs(20),
+            ..limits()
+        };
+        let mut world = World::build(limits, Stay::Shared { _guard: guard });
+        let place = Arc::get_mut(&mut world.place).unwrap();
+        place.descriptions = Arc::new(Described::default());
+        let mut given = place.scripts.settings.clone();
+        settings(&mut given);
+        place.scripts = Scripts::new(given);
+        world
+    }
+
+    /// The same world after a restart of the crib: files, memories and caches are as they were.
+    pub async fn restarted(&self) -> World {
+        let guard = HOUSE.read().unwrap_or_else(PoisonError::into_inner);
+        let mut world = World::build(*self.place.workers.limits(), Stay::Shared { _guard: guard });
+        world.root = self.root.clone();
+        world.last_good = self.last_good.clone();
+        let fresh = World::place_in(
+            &self.root,
+            *self.place.workers.limits(),
+            &world.crib,
+            &world.said,
+        );
+        world.place = Arc::new(Place {
+            descriptions: self.place.descriptions.clone(),
+            scripts: Scripts::new(self.place.scripts.settings.clone()),
+            ..fresh
+        });
+        world.open().await;
+        world
+    }
+
     fn build(limits: Limits, stay: Stay) -> World {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for folder in ["project/tools", "home/signs"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
-        let path = OsString::from("/usr/local/bin:/usr/bin:/bin");
-        let vars = [
-            ("PATH".into(), path),
-            ("HOME".into(), root.join("home").into()),
-        ];
-        let environment = Environment::from_vars(vars);
         let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
-        let crib = Arc::new(Crib::new(outputs.clone(), || 0, Duration::from_secs(60)));
+        let crib = Arc::new(Crib::new(outputs, || 0, Duration::from_secs(60)));
         let said = Arc::new(Said::default());
-        let workers = Workers::new(
-            launcher(),
-            environment.clone(),
-            said.clone(),
-            crib.events().clone(),
-            limits,
-        );
-        let project = Some(Arc::from(root.join("project")));
-        let place = Arc::new(Place {
-            workers,
-            descriptions: Arc::new(Forgetful),
-            ..Place::new(project, launcher(), environment, outputs)
-        });
+        let place = Arc::new(World::place_in(&root, limits, &crib, &said));
         World {
             heard: Mutex::new(crib.changes()),
             sources: OnceLock::new(),
@@ -125,6 +145,34 @@ impl World {
             said,
             stay,
             dir,
+        }
+    }
+
+    fn place_in(root: &Path, limits: Limits, crib: &Crib, said: &Arc<Said>) -> Place {
+        let path = OsString::from("/usr/local/bin:/usr/bin:/bin");
+        let vars = [
+            ("PATH".into(), path),
+            ("HOME".into(), root.join("home").into()),
+        ];
+        let environment = Environment::from_vars(vars);
+        let workers = Workers::new(
+            launcher(),
+            environment.clone(),
+            said.clone(),
+            crib.events().clone(),
+            limits,
+        );
+        let project = Some(Arc::from(root.join("project")));
+        let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
+        let cache = root.join("cache");
+        Place {
+            workers,
+            descriptions: Arc::new(Forgetful),
+            scripts: Scripts::new(ScriptSettings {
+                cache,
+                ..ScriptSettings::default()
+            }),
+            ..Place::new(project, launcher(), environment, outputs)
         }
     }
 
@@ -225,6 +273,21 @@ impl World {
         problems[0].clone()
     }
 
+    /// All problems, each as `severity errorType file:line message`.
+    pub fn problems(&self) -> Vec<String> {
+        let catalog = self.crib.tools();
+        let told = catalog.problems().iter().map(|problem| {
+            let file = problem.file.as_deref().and_then(Path::file_name);
+            let file = file.unwrap_or_default().to_string_lossy();
+            let line = problem
+                .line
+                .map_or_else(String::new, |line| format!(":{line}"));
+            let (severity, kind) = (problem.severity.as_str(), problem.error_type.as_str());
+            format!("{severity} {kind} {file}{line} {}", problem.message)
+        });
+        told.collect()
+    }
+
     pub fn standing(&self, tool: &str) -> Standing {
         self.crib.tools().get(tool).unwrap().run.standing()
     }
@@ -246,14 +309,7 @@ impl World {
         tool: &str,
         arguments: Value,
     ) -> impl Future<Output = CallResult> + 'static {
-        let crib = self.crib.clone();
-        let request = Request {
-            tool: tool.into(),
-            arguments: arguments.as_object().unwrap().clone(),
-            caller: Caller::new("test"),
-            context,
-        };
-        async move { crib.call(request).await }
+        through(self.crib.clone(), context, tool, arguments)
     }
 
     /// The same in a task of its own. Aborting the task cancels the call.
@@ -266,6 +322,20 @@ impl World {
         let outcome = self.call(tool, arguments).await.unwrap();
         assert!(!outcome.is_error, "{outcome:?}");
         outcome.output
+    }
+
+    /// Calls until the tool gives this.
+    pub async fn until(&self, tool: &str, arguments: Value, wanted: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let outcome = self.call(tool, arguments.clone()).await.unwrap();
+            if outcome.output == wanted {
+                return;
+            }
+            let told = self.problems();
+            assert!(Instant::now() < deadline, "{outcome:?} {told:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     pub async fn refused(&self, tool: &str, arguments: Value) -> CallError {
@@ -316,6 +386,11 @@ impl World {
         }
     }
 
+    /// Ends the processes of a world that others go on in.
+    pub async fn end_workers(&self) {
+        self.place.workers.shutdown(Duration::ZERO).await;
+    }
+
     /// Ends the world; nothing of it may be left: no process, no descriptor.
     pub async fn end(self) {
         self.place.workers.shutdown(Duration::ZERO).await;
@@ -355,6 +430,22 @@ impl World {
         .await;
         all
     }
+}
+
+/// A call through this crib.
+pub fn through(
+    crib: Arc<Crib>,
+    context: Context,
+    tool: &str,
+    arguments: Value,
+) -> impl Future<Output = CallResult> + 'static {
+    let request = Request {
+        tool: tool.into(),
+        arguments: arguments.as_object().unwrap().clone(),
+        caller: Caller::new("test"),
+        context,
+    };
+    async move { crib.call(request).await }
 }
 
 fn described(pid: u32) -> String {

@@ -60,6 +60,7 @@ fn facts(tool: &ToolView) -> Vec<(&'static str, String)> {
         }),
     );
     fact("file", tool.file.clone());
+    fact("runs with", tool.interpreter.clone());
     fact("module", Some(tool.module.clone()));
     fact("for agents", Some(tool.mcp_name.clone()));
     fact("version", tool.version.clone());

@@ -42,6 +42,12 @@ pub struct ConfigFile {
     /// The most workers one tool may have (10). A project may only lower it. Variable: TOOLCRIB_MAX_POOL_SIZE.
     #[schemars(range(min = 1, max = 64))]
     pub max_pool_size: Option<u64>,
+    /// The Python that runs tool files which bring no environment of their own: a name on the PATH or a path. User's
+    /// file only. Variable: TOOLCRIB_PYTHON.
+    pub python: Option<String>,
+    /// What a finding of the scan of a tool file means: "warn" (it is told) or "strict" (the file is not loaded). A
+    /// project may only say "strict". Variable: TOOLCRIB_SCAN.
+    pub scan: Option<ScanMode>,
     /// Milliseconds between two health checks of a running worker (60000). User's file only.
     /// Variable: TOOLCRIB_HEALTH_CHECK_INTERVAL.
     #[schemars(range(min = 100))]
@@ -52,6 +58,14 @@ pub struct ConfigFile {
     pub port: Option<u16>,
     /// How much of large outputs is kept.
     pub outputs: Option<OutputsSection>,
+}
+
+/// What a finding of the scan means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ScanMode {
+    Warn,
+    Strict,
 }
 
 /// How much of large outputs is kept.

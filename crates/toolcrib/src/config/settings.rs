@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use toolcrib_core::{Access, Audit, Scope};
 use toolcrib_sources::Folder;
+use toolcrib_sources::script::Scan;
 use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
-use super::file::{self, ConfigFile};
+use super::file::{self, ConfigFile, ScanMode};
 use super::{ConfigError, Project, project_config};
 use crate::env::{self, Env};
 
@@ -31,6 +32,9 @@ pub struct Settings {
     /// The most workers one tool may have.
     pub max_pool_size: usize,
     pub health_check_interval: Duration,
+    /// The Python of tool files that bring no environment of their own.
+    pub python: Option<String>,
+    pub scan: Scan,
     pub outputs: OutputLimits,
     pub audit: Audit,
     /// How long calls stay on record.
@@ -107,6 +111,11 @@ impl Settings {
             custom_tools_enabled: custom_tools,
             max_pool_size: pool_size as usize,
             health_check_interval: Duration::from_millis(health.max(MIN_HEALTH_MS)),
+            python: env
+                .text(env::PYTHON)
+                .map(str::to_owned)
+                .or(user.python.clone()),
+            scan: scan(env, &user, &own)?,
             outputs: OutputLimits {
                 max_bytes: at_most(
                     user_outputs.max_bytes.unwrap_or(default_limits.max_bytes),
@@ -186,6 +195,15 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
             "custom_tools_enabled = true",
             "a project may turn programs off, never on",
         );
+    }
+    if own.python.is_some() {
+        return refuse(
+            "python",
+            "a project may not decide what runs your own tools; it may have a `.venv`",
+        );
+    }
+    if own.scan == Some(ScanMode::Warn) {
+        return refuse("scan = \"warn\"", "a project may only say \"strict\"");
     }
     if own.health_check_interval.is_some() {
         return refuse(
@@ -316,6 +334,20 @@ fn number(env: &Env, name: &str) -> Result<Option<u64>, ConfigError> {
     parsed
         .map(Some)
         .ok_or_else(|| bad_variable(name, "a whole number"))
+}
+
+/// The stricter of what the user and the project say.
+fn scan(env: &Env, user: &ConfigFile, own: &ConfigFile) -> Result<Scan, ConfigError> {
+    let said = match env.get(env::SCAN).map(|value| value.to_str()) {
+        None => user.scan,
+        Some(Some("warn")) => Some(ScanMode::Warn),
+        Some(Some("strict")) => Some(ScanMode::Strict),
+        Some(_) => return Err(bad_variable(env::SCAN, "`warn` or `strict`")),
+    };
+    match [said, own.scan].contains(&Some(ScanMode::Strict)) {
+        true => Ok(Scan::Strict),
+        false => Ok(Scan::Warn),
+    }
 }
 
 fn audit_variable(env: &Env) -> Result<Option<AuditMode>, ConfigError> {

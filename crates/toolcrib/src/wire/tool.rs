@@ -23,6 +23,9 @@ pub struct ToolView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     pub module: String,
+    /// The interpreter that runs it, for tools that need one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +79,10 @@ impl From<&Tool> for ToolView {
             scope: tool.scope.map(|scope| scope.as_str().to_owned()),
             file: tool.file.as_ref().map(|file| file.display().to_string()),
             module: tool.module.clone(),
+            interpreter: tool
+                .interpreter
+                .as_ref()
+                .map(|path| path.display().to_string()),
             plugin_name: tool.plugin_name.clone(),
             version: spec.version.clone(),
             tags: spec.tags.clone(),

@@ -62,6 +62,7 @@ pub fn tool(name: &str, run: Arc<dyn Run>) -> Tool {
         scope: None,
         file: None,
         module: "builtin".into(),
+        interpreter: None,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

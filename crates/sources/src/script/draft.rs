@@ -1,0 +1,274 @@
+//! Asks a script's host what tools the script has, and makes tools of its answer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use toolcrib_core::{ErrorType, Problem, Retries};
+
+use super::python::{self, Interpreter};
+use super::requirements::Environment;
+use super::{Language, Script};
+use crate::Place;
+use crate::draft::Afterwards;
+use crate::executable::Home;
+use crate::executable::definition::Definition;
+use crate::fields::Report;
+use crate::origin::Loaded;
+use crate::worker::{Fault, Greeting, Keep, Key, Mask, NOT_LOADED, Pool, Recipe};
+
+/// A script that may still have to be asked what it has.
+pub struct Draft {
+    script: Arc<Script>,
+    home: Home,
+    place: Arc<Place>,
+    recipe: Recipe,
+    key: Key,
+    pool: Arc<Pool>,
+    environment: Option<Environment>,
+}
+
+impl Draft {
+    /// `start` is the folder in which its process starts, `project` whether all of its folder is trusted.
+    pub fn new(
+        script: Script,
+        home: Home,
+        place: &Arc<Place>,
+        start: &Path,
+        project: bool,
+    ) -> Result<Draft, Box<Problem>> {
+        let problem = |kind, message: String, hint: &str| {
+            let problem = Problem::error(home.source, kind, message).hint(hint);
+            Box::new(problem.file(&script.file))
+        };
+        let host = place.scripts.host(script.language).map_err(|why| {
+            let hint = "make room, or set XDG_CACHE_HOME to a folder that this user may write";
+            problem(ErrorType::Io, format!("its host is not there: {why}"), hint)
+        })?;
+        let Language::Python = script.language;
+        let scope = home.scope.unwrap_or(toolcrib_core::Scope::Global);
+        let base = python::interpreter(place, scope, project).map_err(|why| {
+            let hint =
+                "install Python 3.9 or later, or name one with `python = \"…\"` in config.toml";
+            problem(
+                ErrorType::Io,
+                format!("no Python was found to run it: {why}"),
+                hint,
+            )
+        })?;
+        let packages = script.packages().transpose().map_err(|why| {
+            let hint = "write `# /// script`, `# dependencies = [\"name\"]`, `# ///`, each on a line of its own";
+            problem(ErrorType::Validation, format!("the packages it names can't be read: {why}"), hint)
+        })?;
+        let environment = packages
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| Environment::new(text, base.clone(), &place.scripts.settings.cache));
+        let (program, identity) = match &environment {
+            Some(environment) => (environment.python(), environment.identity()),
+            None => {
+                let Interpreter { program, identity } = base;
+                (program, identity)
+            }
+        };
+        let digest = Sha256::new()
+            .chain_update(&home.hash)
+            .chain_update([0])
+            .chain_update(identity)
+            .chain_update([0])
+            .chain_update(toolcrib_hosts::PYTHON.hash())
+            .chain_update([0])
+            .chain_update(start.as_os_str().as_encoded_bytes())
+            .finalize();
+        let key = Key(format!("script-{}", crate::folder::hex(&digest)).into());
+        let script = Arc::new(script);
+        let recipe = Recipe {
+            name: home.stem.clone(),
+            program: program.into_os_string(),
+            args: vec![
+                "-X".into(),
+                "utf8".into(),
+                host.join("toolcrib_host").into(),
+            ],
+            dir: start.to_path_buf(),
+            vars: Vec::new(),
+            size: 1,
+            keep: Keep::Warm,
+            retries: Retries::default(),
+            mask: Mask::default(),
+            greeting: Some(greeting(script.clone(), place)),
+        };
+        let pool = place.workers.pool(key.clone(), recipe.clone());
+        Ok(Draft {
+            script,
+            home,
+            place: place.clone(),
+            recipe,
+            key,
+            pool,
+            environment,
+        })
+    }
+
+    pub fn file(&self) -> &Path {
+        &self.script.file
+    }
+
+    /// The same script with workers of its own, because those there are may say what was true when they started.
+    pub fn renewed(self) -> Draft {
+        let round = self.place.scripts.round();
+        let key = Key(format!("{}-{round}", self.key.0).into());
+        let pool = self.place.workers.pool(key, self.recipe.clone());
+        Draft { pool, ..self }
+    }
+
+    /// The tools as they were described before, if everything is as it was then.
+    pub fn remembered(&self) -> Option<Loaded> {
+        let ready = self.environment.as_ref().is_none_or(Environment::is_ready);
+        let hello = ready.then(|| self.place.descriptions.read(&self.key.0))??;
+        Some(self.finish(&hello))
+    }
+
+    /// Asks the host, after the packages are there that the script needs.
+    pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
+        if let Some(environment) = &self.environment
+            && let Err(not_made) = environment.make(&self.place, &self.home.stem).await
+        {
+            let source = self.home.source;
+            let problem = Problem::error(source, ErrorType::Import, not_made.message);
+            return self.refused(problem.hint(not_made.hint));
+        }
+        let hello = match afterwards {
+            Afterwards::Stay => self.pool.hello().await,
+            Afterwards::End => self.place.workers.try_out(&self.recipe).await,
+        };
+        let hello = match hello {
+            Ok(hello) => hello,
+            Err(fault) => return self.refused(self.problem(fault)),
+        };
+        let loaded = self.finish(&hello);
+        if !loaded.is_broken() {
+            let (memory, key) = (self.place.descriptions.clone(), self.key.clone());
+            let kept = tokio::task::spawn_blocking(move || memory.keep(&key.0, &hello));
+            let _ = kept.await;
+        }
+        loaded
+    }
+
+    fn refused(&self, problem: Problem) -> Loaded {
+        let problem = match problem.file {
+            Some(_) => problem,
+            None => problem.file(&self.script.file),
+        };
+        Loaded {
+            problems: vec![problem],
+            ..Loaded::default()
+        }
+    }
+
+    /// Why the host did not describe the script.
+    fn problem(&self, fault: Fault) -> Problem {
+        let source = self.home.source;
+        let told = fault.told();
+        match fault {
+            Fault::Refused(error) if error.code == NOT_LOADED => {
+                let mut said = error.data.unwrap_or_default();
+                said["message"] = error.message.into();
+                self.said(&said)
+            }
+            Fault::Handshake(ms) => {
+                let message = format!("it was not loaded within {ms} ms");
+                Problem::error(source, ErrorType::Timeout, message)
+                    .hint("do slow work inside the tool's function, not where the file is loaded")
+            }
+            Fault::Unready(how) => {
+                let message = format!("while it was loaded its process {}", how.told());
+                Problem::error(source, ErrorType::Import, message)
+                    .hint("mend what the file does outside of its functions, and save")
+            }
+            fault => {
+                let hint = fault.into_call_error(&self.home.stem).hint;
+                Problem::error(
+                    source,
+                    ErrorType::Io,
+                    format!("it could not be loaded: {told}"),
+                )
+                .hint(hint.unwrap_or_default())
+            }
+        }
+    }
+
+    /// A problem that the host told of.
+    fn said(&self, said: &Value) -> Problem {
+        let text = |key: &str| said.get(key).and_then(Value::as_str);
+        let number = |key: &str| said.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let kind = text("errorType").and_then(ErrorType::parse);
+        let message = text("message").unwrap_or("it could not be loaded");
+        let kind = kind.unwrap_or(ErrorType::Validation);
+        let mut problem = Problem::error(self.home.source, kind, message)
+            .file(text("file").map_or(self.script.file.as_path(), Path::new))
+            .hint(text("hint").unwrap_or("mend it and save"));
+        let (line, column) = (number("line"), number("column"));
+        if line > 0 {
+            problem = problem.at(line as usize, column as usize);
+            problem.column = problem.column.filter(|column| *column > 0);
+        }
+        if let Some(name) = text("toolName") {
+            problem = problem.tool(name);
+        }
+        match text("severity") {
+            Some("warning") => problem.warning(),
+            _ => problem,
+        }
+    }
+
+    /// Makes tools of what the host said.
+    fn finish(&self, hello: &Value) -> Loaded {
+        let mut report = Report::new(&self.script.file, self.home.source);
+        let definitions = Definition::all(&self.home, &Map::new(), hello, &mut report);
+        let shown = self.script.shown();
+        let mut tools = Vec::new();
+        for one in &definitions {
+            report.failed = false;
+            let retries = self.recipe.retries;
+            let tool = one.tool(&shown, retries, Some(&self.pool), &self.place, &mut report);
+            tools.extend(tool.map(|mut tool| {
+                Arc::make_mut(&mut tool).interpreter =
+                    Some(Path::new(&self.recipe.program).to_path_buf());
+                tool
+            }));
+        }
+        if let [tool] = tools.as_slice() {
+            self.pool.called(tool.name());
+        }
+        report.tool = None;
+        let mut problems = report.finish();
+        let said = hello.get("problems").and_then(Value::as_array);
+        problems.extend(said.into_iter().flatten().map(|one| self.said(one)));
+        let list = hello.get("tools").and_then(Value::as_array);
+        let afresh = |one: &Value| one.get("dynamic") == Some(&Value::Bool(true));
+        Loaded {
+            tools,
+            problems,
+            afresh: list.into_iter().flatten().any(afresh),
+        }
+    }
+}
+
+/// What the host is told of the script.
+fn greeting(script: Arc<Script>, place: &Arc<Place>) -> Greeting {
+    let directory = place.directory().to_path_buf();
+    Greeting(Arc::new(move || {
+        let texts: Map<String, Value> = script
+            .texts()
+            .map(|(path, text)| (path.to_string_lossy().into_owned(), text.into()))
+            .collect();
+        let told = json!({
+            "file": script.file,
+            "stem": script.stem,
+            "directory": directory,
+            "texts": texts,
+        });
+        Map::from_iter([("script".to_owned(), told)])
+    }))
+}

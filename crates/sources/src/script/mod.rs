@@ -1,0 +1,201 @@
+//! Scripts: Python files whose functions are tools, run by the host of their language.
+//!
+//! A script is read as text first: scanned, and gathered with the files beside it that it imports ([`texts`]). The host
+//! is then given exactly these texts, so what was scanned is what runs, and a file that breaks or vanishes takes
+//! nothing away from the version that serves. What a host says of its tools is remembered by the hash of all that it
+//! depends on ([`draft`]).
+//!
+//! * [`language`]: what differs between languages. A new one is a case there, a reader and a host.
+//! * [`texts`]: a script with the files that it imports.
+//! * [`python`]: how Python imports are found, and with which interpreter a file runs.
+//! * [`requirements`]: packages that a script asks for, installed into an environment in the cache.
+//! * [`draft`]: asks the host, and makes tools of its answer.
+//!
+//! Why: `docs/design/0014-scripts.md`.
+
+pub mod draft;
+mod language;
+mod python;
+mod requirements;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::{Mutex, watch};
+use toolcrib_core::{Access, ErrorType, Problem};
+use toolcrib_hosts::Host;
+use toolcrib_scan::Finding;
+
+pub use draft::Draft;
+pub use language::Language;
+pub use texts::Script;
+
+use crate::draft::Read;
+use crate::executable::Home;
+use crate::executable::definition::Definition;
+use crate::fields::Report;
+use crate::origin::{Loaded, Origin};
+use crate::{Place, draft as entry};
+
+/// What a finding of the scan means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scan {
+    /// It is told.
+    #[default]
+    Warn,
+    /// The file is not loaded.
+    Strict,
+}
+
+/// How scripts are run.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptSettings {
+    /// Where hosts and environments lie.
+    pub cache: PathBuf,
+    /// The interpreter of Python files that the user has set.
+    pub python: Option<String>,
+    /// The environment in which the crib was started.
+    pub virtual_env: Option<PathBuf>,
+    pub scan: Scan,
+    /// Variables for the installers of packages alone: indexes, proxies, certificates.
+    pub installing: Vec<(String, String)>,
+}
+
+/// What scripts need beyond what every tool does.
+pub struct Scripts {
+    pub settings: ScriptSettings,
+    /// What long work is under way, for whoever waits.
+    pub working: watch::Sender<Option<String>>,
+    /// Makes the pools of a script that is described afresh differ.
+    rounds: AtomicU64,
+    python_host: OnceLock<Result<PathBuf, String>>,
+    /// One environment at a time is made.
+    making: Mutex<()>,
+}
+
+impl Scripts {
+    pub fn new(settings: ScriptSettings) -> Scripts {
+        Scripts {
+            settings,
+            working: watch::Sender::new(None),
+            rounds: AtomicU64::new(0),
+            python_host: OnceLock::new(),
+            making: Mutex::new(()),
+        }
+    }
+
+    fn round(&self) -> u64 {
+        self.rounds.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The folder of a language's host, laid out on first use.
+    fn host(&self, language: Language) -> Result<&Path, &str> {
+        let (once, host): (_, &Host) = match language {
+            Language::Python => (&self.python_host, &toolcrib_hosts::PYTHON),
+        };
+        let laid = once.get_or_init(|| {
+            let place = host.folder(&self.settings.cache);
+            host.lay_out(&self.settings.cache)
+                .map_err(|error| format!("`{}` can't be written: {error}", place.display()))
+        });
+        laid.as_deref().map_err(String::as_str)
+    }
+}
+
+/// Reads a script. Starts nothing.
+/// `start` is the folder in which its process starts, `project` whether all of its folder is trusted.
+pub fn read(
+    script: Script,
+    origin: &Origin,
+    place: &Arc<Place>,
+    start: &Path,
+    project: bool,
+) -> Read {
+    let home = Home {
+        source: script.language.source(),
+        file: Some(origin.file.to_path_buf()),
+        scope: Some(origin.scope),
+        module: format!("{}.{}", origin.scope.as_str(), script.stem),
+        access: origin.access.clone(),
+        stem: script.stem.clone(),
+        hash: script.hash(),
+    };
+    let mut problems = script.problems();
+    if problems
+        .iter()
+        .any(|problem| problem.error_type == ErrorType::Syntax)
+    {
+        return ready(Vec::new(), problems);
+    }
+    let found = script.findings().map(|(file, finding)| {
+        let problem = finding_problem(&script, file, finding);
+        match place.scripts.settings.scan {
+            Scan::Warn => problem.warning(),
+            Scan::Strict => problem,
+        }
+    });
+    let before = problems.len();
+    problems.extend(found);
+    if place.scripts.settings.scan == Scan::Strict && problems.len() > before {
+        return ready(Vec::new(), problems);
+    }
+    if let Access::Untrusted { .. } = origin.access {
+        return unasked(&script, &home, place, problems);
+    }
+    if !script.mentions_tools() {
+        return ready(Vec::new(), problems);
+    }
+    match Draft::new(script, home, place, start, project) {
+        Ok(draft) => match draft.remembered() {
+            Some(mut loaded) => {
+                loaded.problems.splice(0..0, problems);
+                match loaded.afresh {
+                    true => Read::Again(loaded, Box::new(entry::Draft::Script(draft.renewed()))),
+                    false => Read::Ready(loaded),
+                }
+            }
+            None => Read::Pending(Box::new(entry::Draft::Script(draft)), problems),
+        },
+        Err(problem) => {
+            problems.push(*problem);
+            ready(Vec::new(), problems)
+        }
+    }
+}
+
+/// The tools as far as the text tells: their names and descriptions.
+fn unasked(script: &Script, home: &Home, place: &Arc<Place>, problems: Vec<Problem>) -> Read {
+    let mut report = Report::new(&script.file, home.source);
+    let shown = script.shown();
+    let tools = script.declared().filter_map(|declared| {
+        report.failed = false;
+        let description = declared.description.as_deref();
+        let definition = Definition::declared(home, &declared.name, description);
+        definition.tool(&shown, Default::default(), None, place, &mut report)
+    });
+    let tools = tools.collect();
+    let mut problems = problems;
+    problems.extend(report.finish());
+    ready(tools, problems)
+}
+
+fn ready(tools: Vec<Arc<toolcrib_core::Tool>>, problems: Vec<Problem>) -> Read {
+    Read::Ready(Loaded {
+        tools,
+        problems,
+        afresh: false,
+    })
+}
+
+fn finding_problem(script: &Script, file: &Path, finding: &Finding) -> Problem {
+    let source = script.language.source();
+    let message = format!("the scan found that it {}", finding.message);
+    Problem::error(source, ErrorType::Security, message)
+        .file(file)
+        .at(finding.at.line as usize, finding.at.column as usize)
+        .hint("look at this place before you let agents call the tool; docs/guides/scan.md says what is looked for")
+}

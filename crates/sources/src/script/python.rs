@@ -1,0 +1,112 @@
+//! Python files: where their imports lie, and with which interpreter they run.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use toolcrib_core::Scope;
+use toolcrib_scan::SyntaxError;
+use toolcrib_scan::python::{self, Import};
+
+use super::language::Outline;
+use crate::Place;
+
+pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
+    let reading = python::read(text)?;
+    let imports = reading.imports.iter();
+    let requirements = reading.requirements.map(|metadata| match metadata {
+        Ok(metadata) => Ok(metadata.dependencies.join("\n")),
+        Err(error) => Err(error.message),
+    });
+    Ok(Outline {
+        imports: imports
+            .flat_map(|import| near(import, file, root))
+            .collect(),
+        tools: reading.tools,
+        findings: reading.findings,
+        requirements: requirements.filter(|one| one.as_ref().map_or(true, |text| !text.is_empty())),
+    })
+}
+
+/// The files that an import may mean, if they lie beside the script.
+fn near(import: &Import, file: &Path, root: &Path) -> Vec<PathBuf> {
+    let mut folder = match import.level {
+        // An absolute import reaches what lies beside the script itself.
+        0 => root,
+        _ => file.parent().unwrap_or(root),
+    };
+    for _ in 1..import.level {
+        folder = folder.parent().unwrap_or(folder);
+    }
+    let mut found = Vec::new();
+    let mut module = folder.to_path_buf();
+    for part in import.module.split('.').filter(|part| !part.is_empty()) {
+        module.push(part);
+        found.push(module.with_extension("py"));
+        found.push(module.join("__init__.py"));
+    }
+    for name in import.names.iter().filter(|name| *name != "*") {
+        found.push(module.join(name).with_extension("py"));
+        found.push(module.join(name).join("__init__.py"));
+    }
+    found
+}
+
+/// A Python that runs a file.
+#[derive(Debug, Clone)]
+pub struct Interpreter {
+    pub program: PathBuf,
+    /// Differs when another Python stands at the same place.
+    pub identity: String,
+}
+
+impl Interpreter {
+    /// The Python at this place, if it can be run.
+    pub fn at(program: PathBuf) -> Option<Interpreter> {
+        let meta = std::fs::metadata(&program).ok()?;
+        if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
+            return None;
+        }
+        let stamp = (meta.dev(), meta.ino(), meta.size(), meta.mtime());
+        let identity = format!("{}:{stamp:?}", program.display());
+        Some(Interpreter { program, identity })
+    }
+}
+
+/// The interpreter of a file that brings no environment of its own. A project's is taken only for files that are
+/// trusted with it.
+pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpreter, String> {
+    let settings = &place.scripts.settings;
+    if let Some(named) = &settings.python {
+        let program = match named.contains('/') {
+            true => Some(place.directory().join(named)),
+            false => on_path(named, place),
+        };
+        let found = program.and_then(Interpreter::at);
+        return found.ok_or_else(|| {
+            format!("`{named}`, which the setting `python` names, is no program that can be run")
+        });
+    }
+    let project = place.project.as_deref();
+    let venv = project.filter(|_| trusted && scope == Scope::Local);
+    let venv = venv.map(|project| project.join(".venv"));
+    let environments = venv.iter().chain(&settings.virtual_env);
+    let mut found = environments.filter_map(|folder| Interpreter::at(folder.join("bin/python")));
+    if let Some(interpreter) = found.next() {
+        return Ok(interpreter);
+    }
+    let found = on_path("python3", place).and_then(Interpreter::at);
+    found.ok_or_else(|| "there is no `python3` on the PATH".to_owned())
+}
+
+/// The first program of this name on the PATH that can be run.
+pub fn on_path(name: &str, place: &Place) -> Option<PathBuf> {
+    let path = place.environment.get("PATH").unwrap_or(OsStr::new(""));
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|program| {
+            std::fs::metadata(program)
+                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        })
+}

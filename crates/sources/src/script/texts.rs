@@ -1,0 +1,275 @@
+//! A script with the files beside it that it imports: all that is scanned, hashed, kept and run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::Utf8Error;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use toolcrib_core::{ErrorType, Problem};
+use toolcrib_scan::{Declared, Finding, SyntaxError};
+
+use super::language::{Language, Outline};
+use crate::entry::is_passed_over;
+
+/// The longest text of one file.
+pub const MAX_TEXT: u64 = 1_024 * 1_024;
+/// How many files one script may import from beside it, and how much text they may hold together.
+const MAX_FILES: usize = 200;
+const MAX_ALL: usize = 4 * 1_024 * 1_024;
+
+/// A script: its own text and those of the files that it imports from beside it.
+pub struct Script {
+    pub language: Language,
+    /// What its tools are called after where they have no name: the file's name without suffix, or the folder's.
+    pub stem: String,
+    pub file: PathBuf,
+    texts: BTreeMap<PathBuf, Text>,
+    /// What the file beside it says of the packages it needs.
+    pub requirements: Option<String>,
+    /// Hash of everything else that it may depend on.
+    beside: Option<[u8; 32]>,
+    /// What could not be taken in.
+    troubles: Vec<(PathBuf, String)>,
+}
+
+struct Text {
+    text: String,
+    outline: Result<Outline, SyntaxError>,
+}
+
+/// What is kept of a good version.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    texts: BTreeMap<PathBuf, String>,
+    requirements: Option<String>,
+}
+
+impl Script {
+    /// Takes a script in with what it imports. `read` gives the bytes of a file, where there is one.
+    pub fn gather(
+        language: Language,
+        stem: &str,
+        file: &Path,
+        text: &[u8],
+        read: impl Fn(&Path) -> Option<Vec<u8>>,
+    ) -> Script {
+        let mut script = Script::empty(language, stem, file);
+        let root = file.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let mut size = text.len();
+        let mut waiting = script.take_in(file, text.to_vec(), &root);
+        while let Some(path) = waiting.pop() {
+            if script.texts.contains_key(&path) || !path.starts_with(&root) {
+                continue;
+            }
+            let Some(bytes) = read(&path) else { continue };
+            size += bytes.len();
+            if script.texts.len() >= MAX_FILES || size > MAX_ALL {
+                let what = format!(
+                    "it imports more than {MAX_FILES} files or {MAX_ALL} bytes from beside it"
+                );
+                script.troubles.push((file.to_path_buf(), what));
+                break;
+            }
+            waiting.extend(script.take_in(&path, bytes, &root));
+        }
+        let beside = read(&root.join(language.requirements_file()));
+        script.requirements = beside.and_then(|bytes| String::from_utf8(bytes).ok());
+        script
+    }
+
+    /// A script of which only its own text may be looked at.
+    pub fn alone(language: Language, stem: &str, file: &Path, text: &[u8]) -> Script {
+        Script::gather(language, stem, file, text, |_| None)
+    }
+
+    /// A good version that was kept.
+    pub fn kept(language: Language, stem: &str, file: &Path, kept: &[u8]) -> Option<Script> {
+        let kept: Kept = serde_json::from_slice(kept).ok()?;
+        let mut script = Script::empty(language, stem, file);
+        let root = file.parent().unwrap_or(Path::new("/"));
+        for (path, text) in kept.texts {
+            script.take_in(&path, text.into_bytes(), root);
+        }
+        script.requirements = kept.requirements;
+        script.texts.contains_key(file).then_some(script)
+    }
+
+    /// What is to be kept of it, should it turn out to be good.
+    pub fn keep(&self) -> Vec<u8> {
+        let texts = self.texts.iter();
+        let kept = Kept {
+            texts: texts
+                .map(|(path, one)| (path.clone(), one.text.clone()))
+                .collect(),
+            requirements: self.requirements.clone(),
+        };
+        serde_json::to_vec(&kept).unwrap_or_default()
+    }
+
+    fn empty(language: Language, stem: &str, file: &Path) -> Script {
+        Script {
+            language,
+            stem: stem.to_owned(),
+            file: file.to_path_buf(),
+            texts: BTreeMap::new(),
+            requirements: None,
+            beside: None,
+            troubles: Vec::new(),
+        }
+    }
+
+    /// It lies in a folder of its own, whose other files may matter too.
+    pub fn beside(mut self, hash: [u8; 32]) -> Script {
+        self.beside = Some(hash);
+        self
+    }
+
+    /// Adds a file's text and gives the files that it may import.
+    fn take_in(&mut self, path: &Path, bytes: Vec<u8>, root: &Path) -> Vec<PathBuf> {
+        if bytes.len() as u64 > MAX_TEXT {
+            let what = format!("is larger than the {MAX_TEXT} bytes that a tool file may have");
+            self.troubles.push((path.to_path_buf(), what));
+            return Vec::new();
+        }
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let what = not_utf8(error.as_bytes(), error.utf8_error());
+                self.troubles.push((path.to_path_buf(), what));
+                return Vec::new();
+            }
+        };
+        // A byte order mark is no part of the text.
+        let text = text
+            .strip_prefix('\u{feff}')
+            .map(str::to_owned)
+            .unwrap_or(text);
+        let mut outline = self.language.outline(&text, path, root);
+        let imports = match &mut outline {
+            Ok(outline) => std::mem::take(&mut outline.imports),
+            Err(_) => Vec::new(),
+        };
+        self.texts
+            .insert(path.to_path_buf(), Text { text, outline });
+        imports
+    }
+
+    /// The files it is made of.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.texts.keys().map(PathBuf::as_path)
+    }
+
+    /// Each file's path and text.
+    pub fn texts(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let texts = self.texts.iter();
+        texts.map(|(path, one)| (path.as_path(), one.text.as_str()))
+    }
+
+    fn outline(&self) -> Option<&Outline> {
+        self.texts.get(&self.file)?.outline.as_ref().ok()
+    }
+
+    /// The tools that its text shows.
+    pub fn declared(&self) -> impl Iterator<Item = &Declared> {
+        self.outline()
+            .into_iter()
+            .flat_map(|outline| &outline.tools)
+    }
+
+    /// Does its text show that it has tools?
+    pub fn has_tools(&self) -> bool {
+        self.declared().next().is_some()
+    }
+
+    /// Can there be a tool in it at all? Who never says the word has none, and needs no process to say so.
+    pub fn mentions_tools(&self) -> bool {
+        let text = self.texts.get(&self.file).map(|one| one.text.as_bytes());
+        text.is_some_and(|text| {
+            text.windows(4)
+                .any(|word| word.eq_ignore_ascii_case(b"tool"))
+        })
+    }
+
+    /// The packages that it needs: those it names itself, else those of the file beside it.
+    pub fn packages(&self) -> Option<Result<&str, &str>> {
+        let own = self
+            .outline()
+            .and_then(|outline| outline.requirements.as_ref());
+        match own {
+            Some(own) => Some(own.as_ref().map(String::as_str).map_err(String::as_str)),
+            None => self.requirements.as_deref().map(Ok),
+        }
+    }
+
+    /// What the scan found, in the order of files. A file that is a tool of its own tells of itself.
+    pub fn findings(&self) -> impl Iterator<Item = (&Path, &Finding)> {
+        let own = self
+            .texts
+            .iter()
+            .filter(|(path, _)| !self.is_neighbour(path));
+        own.flat_map(|(path, one)| {
+            let found = one.outline.iter().flat_map(|outline| &outline.findings);
+            found.map(|finding| (path.as_path(), finding))
+        })
+    }
+
+    /// Is it another entry of the same tools folder?
+    fn is_neighbour(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path != self.file && path.parent() == self.file.parent() && !is_passed_over(&name)
+    }
+
+    /// What keeps it from being run.
+    pub fn problems(&self) -> Vec<Problem> {
+        let source = self.language.source();
+        let language = self.language.name();
+        let troubles = self.troubles.iter().map(|(path, what)| {
+            Problem::error(source, ErrorType::Syntax, format!("the file {what}"))
+                .file(path)
+                .hint("save it as UTF-8, and split what is too large")
+        });
+        let texts = self.texts.iter();
+        let errors = texts.filter_map(|(path, one)| {
+            let error = one.outline.as_ref().err()?;
+            let message = format!("it is not valid {language}: {}", error.message);
+            let problem = Problem::error(source, ErrorType::Syntax, message)
+                .file(path)
+                .at(error.at.line as usize, error.at.column as usize);
+            Some(problem.hint("mend this place and save"))
+        });
+        troubles.chain(errors).collect()
+    }
+
+    /// Differs wherever a text does that it is made of.
+    pub fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        for (path, one) in &self.texts {
+            add(path.as_os_str().as_encoded_bytes());
+            add(one.text.as_bytes());
+        }
+        for (path, what) in &self.troubles {
+            add(path.as_os_str().as_encoded_bytes());
+            add(what.as_bytes());
+        }
+        add(self.requirements.as_deref().unwrap_or_default().as_bytes());
+        add(&self.beside.unwrap_or_default());
+        crate::folder::hex(&hash.finalize())
+    }
+
+    /// What runs, as a person reads it.
+    pub fn shown(&self) -> String {
+        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+        format!("{} {name}", self.language.name())
+    }
+}
+
+fn not_utf8(bytes: &[u8], error: Utf8Error) -> String {
+    let before = &bytes[..error.valid_up_to()];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    format!("is not UTF-8: line {line} has bytes that are no character")
+}
