@@ -360,12 +360,6 @@ impl Shelf {
                 FileKind::Script(_) => {
                     let beside = self.known.get(&name).map(|known| known.beside.as_slice());
                     let beside = beside.unwrap_or_default();
-                    let folders = beside.iter().filter_map(|path| path.parent());
-                    inner.extend(
-                        folders
-                            .filter(|one| *one != self.folder.path)
-                            .map(Path::to_path_buf),
-                    );
                     touched |= beside.iter().any(|one| reread.covers(one));
                     stamp_of(&path, beside).unwrap_or_else(|| Stamp::of([&meta]))
                 }
@@ -384,10 +378,6 @@ impl Shelf {
                 stamp,
             });
         }
-        inner.sort();
-        inner.dedup();
-        inner.truncate(MAX_INNER);
-        self.inner = inner;
         let gone: Vec<String> = self
             .known
             .keys()
@@ -443,6 +433,14 @@ impl Shelf {
             }
             self.known.insert(read.name, read.known);
         }
+        let beside = self.known.values().flat_map(|known| &known.beside);
+        let folders = beside.filter_map(|path| path.parent());
+        let folders = folders.filter(|folder| *folder != self.folder.path);
+        inner.extend(folders.map(Path::to_path_buf));
+        inner.sort();
+        inner.dedup();
+        inner.truncate(MAX_INNER);
+        self.inner = inner;
         Seen {
             updates,
             asked,

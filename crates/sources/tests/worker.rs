@@ -38,6 +38,8 @@ mod retry;
 mod scripts;
 #[path = "worker/scripts_over_time.rs"]
 mod scripts_over_time;
+#[path = "worker/scripts_packages.rs"]
+mod scripts_packages;
 #[path = "worker/shutdown.rs"]
 mod shutdown;
 #[path = "worker/side_by_side.rs"]

@@ -17,10 +17,18 @@ pub enum Language {
 pub struct Outline {
     pub tools: Vec<Declared>,
     pub findings: Vec<Finding>,
-    /// Files that it may import, each an ordered choice: the first that is there is meant.
-    pub imports: Vec<PathBuf>,
+    /// What it imports that may lie beside it.
+    pub imports: Vec<Wanted>,
     /// The packages that it names itself, one to a line, or why they can't be read.
     pub requirements: Option<Result<String, String>>,
+}
+
+/// An import that may lie beside a script.
+pub struct Wanted {
+    /// As it is written, where the host has to be told which file it means.
+    pub specifier: Option<String>,
+    /// The files that it may mean: the first that is there.
+    pub choices: Vec<PathBuf>,
 }
 
 impl Language {

@@ -8,7 +8,7 @@ use toolcrib_core::Scope;
 use toolcrib_scan::SyntaxError;
 use toolcrib_scan::python::{self, Import};
 
-use super::language::Outline;
+use super::language::{Outline, Wanted};
 use crate::Place;
 
 pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
@@ -21,6 +21,11 @@ pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxEr
     Ok(Outline {
         imports: imports
             .flat_map(|import| near(import, file, root))
+            .filter(|path| path.starts_with(root))
+            .map(|path| Wanted {
+                specifier: None,
+                choices: vec![path],
+            })
             .collect(),
         tools: reading.tools,
         findings: reading.findings,

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Problem};
 use toolcrib_scan::{Declared, Finding, SyntaxError};
 
-use super::language::{Language, Outline};
+use super::language::{Language, Outline, Wanted};
 use crate::entry::is_passed_over;
 
 /// The longest text of one file.
@@ -36,6 +36,8 @@ pub struct Script {
 struct Text {
     text: String,
     outline: Result<Outline, SyntaxError>,
+    /// Which file each import means that has to be told.
+    resolved: BTreeMap<String, PathBuf>,
 }
 
 /// What is kept of a good version.
@@ -54,24 +56,46 @@ impl Script {
         text: &[u8],
         read: impl Fn(&Path) -> Option<Vec<u8>>,
     ) -> Script {
-        let mut script = Script::empty(language, stem, file);
-        let root = file.parent().unwrap_or(Path::new("/")).to_path_buf();
-        let mut size = text.len();
-        let mut waiting = script.take_in(file, text.to_vec(), &root);
-        while let Some(path) = waiting.pop() {
-            if script.texts.contains_key(&path) || !path.starts_with(&root) {
-                continue;
-            }
-            let Some(bytes) = read(&path) else { continue };
+        let mut script = Script {
+            language,
+            stem: stem.to_owned(),
+            file: file.to_path_buf(),
+            texts: BTreeMap::new(),
+            requirements: None,
+            beside: None,
+            troubles: Vec::new(),
+        };
+        let root = file.parent().unwrap_or(Path::new("/"));
+        let mut size = 0;
+        let mut waiting = vec![(file.to_path_buf(), text.to_vec())];
+        while let Some((path, bytes)) = waiting.pop() {
             size += bytes.len();
             if script.texts.len() >= MAX_FILES || size > MAX_ALL {
                 let what = format!(
-                    "it imports more than {MAX_FILES} files or {MAX_ALL} bytes from beside it"
+                    "imports more than {MAX_FILES} files or {MAX_ALL} bytes from beside it"
                 );
                 script.troubles.push((file.to_path_buf(), what));
                 break;
             }
-            waiting.extend(script.take_in(&path, bytes, &root));
+            for wanted in script.take_in(&path, bytes, root) {
+                let there = |choice: &PathBuf| {
+                    let known = script.texts.contains_key(choice)
+                        || waiting.iter().any(|(path, _)| path == choice);
+                    match known {
+                        true => Some((choice.clone(), None)),
+                        false => Some((choice.clone(), Some(read(choice)?))),
+                    }
+                };
+                let Some((found, bytes)) = wanted.choices.iter().find_map(there) else {
+                    continue;
+                };
+                if let (Some(specifier), Some(text)) =
+                    (wanted.specifier, script.texts.get_mut(&path))
+                {
+                    text.resolved.insert(specifier, found.clone());
+                }
+                waiting.extend(bytes.map(|bytes| (found, bytes)));
+            }
         }
         let beside = read(&root.join(language.requirements_file()));
         script.requirements = beside.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -86,13 +110,11 @@ impl Script {
     /// A good version that was kept.
     pub fn kept(language: Language, stem: &str, file: &Path, kept: &[u8]) -> Option<Script> {
         let kept: Kept = serde_json::from_slice(kept).ok()?;
-        let mut script = Script::empty(language, stem, file);
-        let root = file.parent().unwrap_or(Path::new("/"));
-        for (path, text) in kept.texts {
-            script.take_in(&path, text.into_bytes(), root);
-        }
+        let main = kept.texts.get(file)?.as_bytes();
+        let read = |path: &Path| Some(kept.texts.get(path)?.as_bytes().to_vec());
+        let mut script = Script::gather(language, stem, file, main, read);
         script.requirements = kept.requirements;
-        script.texts.contains_key(file).then_some(script)
+        Some(script)
     }
 
     /// What is to be kept of it, should it turn out to be good.
@@ -107,26 +129,14 @@ impl Script {
         serde_json::to_vec(&kept).unwrap_or_default()
     }
 
-    fn empty(language: Language, stem: &str, file: &Path) -> Script {
-        Script {
-            language,
-            stem: stem.to_owned(),
-            file: file.to_path_buf(),
-            texts: BTreeMap::new(),
-            requirements: None,
-            beside: None,
-            troubles: Vec::new(),
-        }
-    }
-
     /// It lies in a folder of its own, whose other files may matter too.
     pub fn beside(mut self, hash: [u8; 32]) -> Script {
         self.beside = Some(hash);
         self
     }
 
-    /// Adds a file's text and gives the files that it may import.
-    fn take_in(&mut self, path: &Path, bytes: Vec<u8>, root: &Path) -> Vec<PathBuf> {
+    /// Adds a file's text and gives what it imports.
+    fn take_in(&mut self, path: &Path, bytes: Vec<u8>, root: &Path) -> Vec<Wanted> {
         if bytes.len() as u64 > MAX_TEXT {
             let what = format!("is larger than the {MAX_TEXT} bytes that a tool file may have");
             self.troubles.push((path.to_path_buf(), what));
@@ -150,8 +160,12 @@ impl Script {
             Ok(outline) => std::mem::take(&mut outline.imports),
             Err(_) => Vec::new(),
         };
-        self.texts
-            .insert(path.to_path_buf(), Text { text, outline });
+        let text = Text {
+            text,
+            outline,
+            resolved: BTreeMap::new(),
+        };
+        self.texts.insert(path.to_path_buf(), text);
         imports
     }
 

@@ -371,6 +371,7 @@ def fail(path: str) -> str:
         "{outcome:?}"
     );
     let metadata = serde_json::to_value(&outcome.metadata).unwrap();
+    let metadata = &metadata["data"];
     let trace = metadata["traceback"].as_str().unwrap();
     assert!(
         trace.contains("file.py") && trace.contains("line 4"),

@@ -1,0 +1,1 @@
+"""The host: a process that loads one Python file and answers calls of its tools over the worker protocol."""
