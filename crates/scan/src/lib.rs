@@ -7,9 +7,11 @@
 
 mod deep;
 mod findings;
+mod fold;
 mod place;
 pub mod python;
 pub mod script;
+mod value;
 
 pub use findings::Finding;
 pub use place::Position;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use toolcrib_scan::script::{self, Dialect};
 use toolcrib_scan::{Finding, python};
 
 type Read = fn(&Path, &str) -> Vec<Finding>;
@@ -102,4 +103,15 @@ fn python_corpus() {
         75,
         45,
     );
+}
+
+#[test]
+fn script_corpus() {
+    let read = |path: &Path, text: &str| {
+        let dialect = Dialect::of(path).unwrap();
+        let read = script::read(text, dialect);
+        read.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+            .findings
+    };
+    check("script", read, 50, 35);
 }

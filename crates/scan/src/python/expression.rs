@@ -8,9 +8,10 @@ use ruff_python_ast::{
 };
 
 use super::statement::Walk;
-use super::value::{LONGEST, MODULES, OWN, Value};
-use super::{fold, rules, start};
+use super::{MODULES, OWN, fold as own, rules, start};
 use crate::findings::{CALL, MODULE, TRICK};
+use crate::fold;
+use crate::value::{LONGEST, Value};
 
 /// How many elements a list has that is followed.
 const LIST: usize = 256;
@@ -521,7 +522,7 @@ impl<'a> Walk<'a> {
                 });
                 Value::Unknown
             }
-            _ => fold::function(path, args).unwrap_or(Value::Unknown),
+            _ => own::function(path, args).unwrap_or(Value::Unknown),
         }
     }
 
@@ -550,7 +551,7 @@ impl<'a> Walk<'a> {
             }
             _ => {}
         }
-        fold::method(of, name, args).unwrap_or(Value::Unknown)
+        own::method(of, name, args).unwrap_or(Value::Unknown)
     }
 }
 
@@ -570,8 +571,8 @@ fn push(text: &mut Option<String>, piece: Option<&str>) {
 fn binary(left: &Value, op: Operator, right: &Value) -> Value {
     let result = match (op, left, right) {
         (Operator::Add, ..) => fold::add(left, right),
-        (Operator::Mod, Value::Text { text, .. }, values) => fold::percent(text, values),
-        (_, Value::Int(left), Value::Int(right)) => fold::number(*left, op.as_str(), *right),
+        (Operator::Mod, Value::Text { text, .. }, values) => own::percent(text, values),
+        (_, Value::Int(left), Value::Int(right)) => own::number(*left, op.as_str(), *right),
         _ => None,
     };
     result.unwrap_or(Value::Unknown)

@@ -6,7 +6,6 @@ mod metadata;
 mod rules;
 mod statement;
 mod tool;
-mod value;
 
 use ruff_text_size::Ranged;
 
@@ -60,6 +59,11 @@ pub fn read(text: &str) -> Result<Reading, SyntaxError> {
         })
     })
 }
+
+/// The names of the file itself, as a namespace.
+const OWN: &str = "globals()";
+/// The table of loaded modules, as a namespace.
+const MODULES: &str = "sys.modules";
 
 /// Where a node begins.
 fn start(node: &impl Ranged) -> usize {

@@ -8,11 +8,12 @@ use ruff_python_ast::{
     StmtImportFrom, StmtMatch, TypeParam, TypeParams,
 };
 
-use super::value::{OWN, Value};
-use super::{Import, fold, rules, start, tool};
+use super::{Import, OWN, rules, start, tool};
 use crate::Declared;
 use crate::findings::{CALL, Findings, MODULE, TRICK};
+use crate::fold;
 use crate::place::Lines;
+use crate::value::Value;
 
 /// The names of a module, a class or a function.
 struct Scope<'a> {

@@ -4,8 +4,8 @@ use ruff_python_ast::{Expr, ExprCall, Operator, Stmt, StmtFunctionDef};
 
 use super::start;
 use super::statement::Walk;
-use super::value::Value;
 use crate::Declared;
+use crate::value::Value;
 
 /// Does this path name the decorator that makes a tool?
 pub fn makes_one(path: &str) -> bool {

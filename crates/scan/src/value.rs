@@ -17,20 +17,23 @@ pub enum Value {
     Literal,
     /// A list, tuple or set.
     List(Rc<[Value]>),
+    /// An object whose properties are written down.
+    Object(Rc<[(Rc<str>, Value)]>),
     /// A module, or something below one: `os`, `os.system`, `builtins.eval`.
     Path(Rc<str>),
     /// What `__dict__`, `vars()` or `sys.modules` gives: names below this path.
     Namespace(Rc<str>),
     /// A built-in type, or a class reached through another one.
     Type,
+    /// A function that is written down.
+    Function,
+    /// What `constructor` gives of something that is no function.
+    Constructor,
+    /// A tool, with its description if that is written out.
+    Tool(Option<Rc<str>>),
     /// A method of something, not called yet.
     Method(Rc<(Value, Rc<str>)>),
 }
-
-/// The names of the file itself, as a namespace.
-pub const OWN: &str = "globals()";
-/// The table of loaded modules, as a namespace.
-pub const MODULES: &str = "sys.modules";
 
 /// The longest string that is followed. All work on strings is in proportion to it.
 pub const LONGEST: usize = 4_096;

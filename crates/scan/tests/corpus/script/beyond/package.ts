@@ -1,0 +1,3 @@
+// an installed package that starts processes itself
+import { start } from "some-package";
+start("ls");

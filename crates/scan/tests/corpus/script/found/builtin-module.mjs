@@ -1,0 +1,2 @@
+// a module by process
+process.getBuiltinModule("child_process").execSync("ls"); // <-

@@ -1,0 +1,2 @@
+// a shell by the global Bun
+export const list = async () => await Bun.$`ls`.text(); // <-

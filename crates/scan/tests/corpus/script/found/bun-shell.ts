@@ -1,0 +1,3 @@
+// a shell by Bun
+import { $ } from "bun";
+export const list = async () => await $`ls`; // <-

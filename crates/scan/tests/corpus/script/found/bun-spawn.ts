@@ -1,0 +1,2 @@
+// a process by Bun
+Bun.spawn(["ls"]); // <-

@@ -1,0 +1,2 @@
+// writes a file by Bun
+await Bun.write("x", "y"); // <-

@@ -1,0 +1,2 @@
+// the constructor of a constructor
+[]["constructor"]["constructor"]("return this")(); // <-

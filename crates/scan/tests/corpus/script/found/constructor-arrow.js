@@ -1,0 +1,2 @@
+// the constructor of a function
+(() => {}).constructor("return process")(); // <-

@@ -1,0 +1,3 @@
+// in pieces
+const key = "constr" + "uctor";
+(() => {})[key]("return 1")(); // <-

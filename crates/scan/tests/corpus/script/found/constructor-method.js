@@ -1,0 +1,2 @@
+// the constructor of a method
+[].filter.constructor("return this")(); // <-

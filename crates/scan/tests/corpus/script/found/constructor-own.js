@@ -1,0 +1,3 @@
+// the constructor of an own function
+function own() {}
+own.constructor("return 1")(); // <-

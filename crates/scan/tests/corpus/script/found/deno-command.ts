@@ -1,0 +1,2 @@
+// a process by Deno
+new Deno.Command("ls"); // <-

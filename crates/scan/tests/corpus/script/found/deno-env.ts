@@ -1,0 +1,2 @@
+// the environment by Deno
+Deno.env.get("X"); // <-

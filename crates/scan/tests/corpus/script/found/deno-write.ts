@@ -1,0 +1,2 @@
+// writes a file by Deno
+await Deno.writeTextFile("x", "y"); // <-

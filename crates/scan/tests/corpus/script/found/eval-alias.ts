@@ -1,0 +1,3 @@
+// under another name
+const e = eval; // <-
+e("1"); // <-

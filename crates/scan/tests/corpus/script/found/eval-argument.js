@@ -1,0 +1,2 @@
+// handed to another function
+["1"].map(eval); // <-

@@ -1,0 +1,2 @@
+// through the global object, in pieces
+globalThis["ev" + "al"]("1"); // <-

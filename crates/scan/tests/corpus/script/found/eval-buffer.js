@@ -1,0 +1,2 @@
+// from hex digits
+globalThis[Buffer.from("6576616c", "hex").toString()]("1"); // <-

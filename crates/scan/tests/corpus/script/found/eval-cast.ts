@@ -1,0 +1,2 @@
+// behind a cast
+(globalThis as any)["eval"]("1"); // <-

@@ -1,0 +1,4 @@
+// in a class
+class Holder {
+  run = (text: string): unknown => eval(text); // <-
+}

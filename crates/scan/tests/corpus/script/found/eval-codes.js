@@ -1,0 +1,2 @@
+// from character codes
+globalThis[String.fromCharCode(101, 118, 97, 108)]("1"); // <-

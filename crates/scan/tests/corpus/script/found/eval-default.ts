@@ -1,0 +1,4 @@
+// as a default
+export function go(run = eval) { // <-
+  return run("1"); // <-
+}

@@ -1,0 +1,3 @@
+// taken from the global object
+const { eval: run } = globalThis;
+run("1"); // <-

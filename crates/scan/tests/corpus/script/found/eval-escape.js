@@ -1,0 +1,2 @@
+// with an escape
+globalThis["\x65val"]("1"); // <-

@@ -1,0 +1,2 @@
+// through the global object
+globalThis.eval("1"); // <-

@@ -1,0 +1,2 @@
+// an indirect call
+(0, eval)("1 + 1"); // <-

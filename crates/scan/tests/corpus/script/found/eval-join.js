@@ -1,0 +1,2 @@
+// joined
+globalThis[["ev", "al"].join("")]("1"); // <-

@@ -1,0 +1,2 @@
+// with an optional call
+globalThis?.eval?.("1"); // <-

@@ -1,0 +1,2 @@
+// by Reflect.get
+Reflect.get(globalThis, "eval")("1"); // <-

@@ -1,0 +1,2 @@
+// with a letter replaced
+globalThis["evil".replace("i", "a")]("1"); // <-

@@ -1,0 +1,2 @@
+// written backwards
+globalThis["lave".split("").reverse().join("")]("1"); // <-

@@ -1,0 +1,7 @@
+// in a switch
+export function go(kind) {
+  switch (kind) {
+    case "run":
+      return eval("1"); // <-
+  }
+}

@@ -1,0 +1,2 @@
+// a plain call
+eval("1 + 1"); // <-

@@ -1,0 +1,2 @@
+// an export of somebody else's
+export { exec } from "child_process"; // <-

@@ -1,0 +1,2 @@
+// the same without new
+Function("return 1")(); // <-

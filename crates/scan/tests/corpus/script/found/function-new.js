@@ -1,0 +1,2 @@
+// a function from text
+new Function("return 1")(); // <-

@@ -1,0 +1,2 @@
+// by Reflect.construct
+Reflect.construct(Function, ["return 1"]); // <-

@@ -1,0 +1,3 @@
+// an import by pieces
+const name = "child_" + "process";
+await import(name); // <-

@@ -1,0 +1,3 @@
+// an import that is waited for
+const { execSync } = await import("child_process"); // <-
+execSync("ls"); // <-

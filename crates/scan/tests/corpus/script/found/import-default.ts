@@ -1,0 +1,3 @@
+// the default export
+import cp from "node:child_process"; // <-
+export const run = () => cp.spawn("ls"); // <-

@@ -1,0 +1,2 @@
+// an import for its effect alone
+import "node:cluster"; // <-

@@ -1,0 +1,3 @@
+// the old way of TypeScript
+import cp = require("child_process"); // <-
+cp.exec("ls"); // <-

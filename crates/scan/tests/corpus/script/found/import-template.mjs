@@ -1,0 +1,2 @@
+// an import by a template
+const cp = await import(`child_${"process"}`); // <-

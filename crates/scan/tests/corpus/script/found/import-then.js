@@ -1,0 +1,2 @@
+// an import in an expression
+import("node:vm").then((vm) => vm); // <-

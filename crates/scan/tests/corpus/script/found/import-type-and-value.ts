@@ -1,0 +1,2 @@
+// a value beside a type
+import { type ChildProcess, spawn } from "child_process"; // <-

@@ -1,0 +1,3 @@
+// used above its definition
+export const go = () => load("child_process"); // <-
+const load = require;

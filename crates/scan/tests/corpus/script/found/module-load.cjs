@@ -1,0 +1,2 @@
+// the loader behind require
+module.constructor._load("child_process"); // <-

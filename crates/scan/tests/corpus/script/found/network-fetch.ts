@@ -1,0 +1,2 @@
+// a request by fetch
+export const get = (url: string) => fetch(url); // <-

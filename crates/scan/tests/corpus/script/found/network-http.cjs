@@ -1,0 +1,3 @@
+// a request
+const https = require("https"); // <-
+https.get("x");

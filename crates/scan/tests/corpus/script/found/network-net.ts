@@ -1,0 +1,3 @@
+// a socket
+import net from "net"; // <-
+net.connect(80);

@@ -1,0 +1,2 @@
+// a request by a package
+import axios from "axios"; // <-

@@ -1,0 +1,2 @@
+// a web socket
+const socket = new WebSocket("ws://x"); // <-

@@ -1,0 +1,2 @@
+// after letters that take several bytes
+const größe = "äöü😀"; eval(größe); // <-

@@ -1,0 +1,2 @@
+// the runtime's insides
+process.binding("spawn_sync"); // <-

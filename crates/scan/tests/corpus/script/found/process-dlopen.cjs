@@ -1,0 +1,2 @@
+// a native library
+process.dlopen(module, "x.node"); // <-

@@ -1,0 +1,2 @@
+// the environment
+export const key = process.env.API_KEY; // <-

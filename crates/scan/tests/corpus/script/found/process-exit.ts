@@ -1,0 +1,2 @@
+// ends the process
+process.exit(1); // <-

@@ -1,0 +1,3 @@
+// ends another process
+import process from "node:process";
+process.kill(1); // <-

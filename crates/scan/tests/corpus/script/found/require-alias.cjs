@@ -1,0 +1,3 @@
+// require under another name
+const r = require;
+const cp = r("child_process"); // <-

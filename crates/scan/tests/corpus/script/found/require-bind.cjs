@@ -1,0 +1,3 @@
+// require bound
+const load = require.bind(null);
+load("child_process"); // <-

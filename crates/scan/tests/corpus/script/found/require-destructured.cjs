@@ -1,0 +1,3 @@
+// taken apart
+const { exec: run } = require("child_process"); // <-
+run("ls"); // <-

@@ -1,0 +1,4 @@
+// inside of a function
+function go() {
+  return require("cluster"); // <-
+}

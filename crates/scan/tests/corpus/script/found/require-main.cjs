@@ -1,0 +1,2 @@
+// the main module's require
+process.mainModule.require("child_process"); // <-

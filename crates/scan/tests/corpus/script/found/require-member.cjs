@@ -1,0 +1,2 @@
+// used at once
+require("node:child_process").execSync("ls"); // <-

@@ -1,0 +1,2 @@
+// the module's own require
+module.require("child_process"); // <-

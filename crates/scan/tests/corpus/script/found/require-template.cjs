@@ -1,0 +1,2 @@
+// a template without expressions
+const vm = require(`vm`); // <-

@@ -1,0 +1,3 @@
+// a plain require
+const cp = require("child_process"); // <-
+cp.exec("ls"); // <-

@@ -1,0 +1,2 @@
+// a string that a timer runs
+setTimeout("go()", 10); // <-

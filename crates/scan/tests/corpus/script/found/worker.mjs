@@ -1,0 +1,2 @@
+// a thread
+new Worker("x.js"); // <-

@@ -1,0 +1,3 @@
+// writes a file
+import { writeFile } from "node:fs/promises";
+export const save = (text: string) => writeFile("x", text); // <-

@@ -1,0 +1,3 @@
+// writes a file through promises
+import fs from "fs";
+await fs.promises.appendFile("x", "y"); // <-

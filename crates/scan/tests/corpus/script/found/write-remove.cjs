@@ -1,0 +1,3 @@
+// removes a folder
+const { rmSync } = require("fs");
+rmSync("x", { recursive: true }); // <-

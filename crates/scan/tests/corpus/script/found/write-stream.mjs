@@ -1,0 +1,3 @@
+// a stream into a file
+import { createWriteStream } from "fs";
+createWriteStream("x"); // <-

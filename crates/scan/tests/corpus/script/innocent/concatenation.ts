@@ -1,0 +1,2 @@
+// strings put together
+export const words = ["ev" + "al", ["child", "process"].join("_"), `con${"structor"}`];

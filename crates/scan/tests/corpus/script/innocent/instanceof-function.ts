@@ -1,0 +1,2 @@
+// asking for a function
+export const callable = (x: unknown) => x instanceof Function || Object.prototype.toString.call(x);

@@ -1,0 +1,2 @@
+// data
+module.exports = JSON.parse("{\"eval\": 1}");

@@ -1,0 +1,3 @@
+// facts about the machine
+import os from "node:os";
+export const name = os.hostname();

@@ -1,0 +1,2 @@
+// a regular expression
+export const match = (text: string) => /child_process/.exec(text) ?? /eval\(/.test(text);

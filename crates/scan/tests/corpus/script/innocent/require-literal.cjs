@@ -1,0 +1,4 @@
+// a require of known modules
+const path = require("path");
+const { z } = require("zod");
+module.exports = { path, z };

@@ -1,0 +1,2 @@
+// asking where a module lies
+module.exports = require.resolve("zod");

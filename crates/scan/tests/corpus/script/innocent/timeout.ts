@@ -1,0 +1,3 @@
+// a timer
+setTimeout(() => {}, 10);
+setInterval(function () {}, 10);
