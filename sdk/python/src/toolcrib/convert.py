@@ -270,6 +270,15 @@ def iso(kind: Any) -> Callable[[str], Any]:
     return read
 
 
+def read_pattern(value: str) -> Any:
+    import re
+
+    try:
+        return re.compile(value)
+    except re.error as error:
+        raise ValueError(str(error)) from None
+
+
 def read_duration(value: str) -> Any:
     import re
     from datetime import timedelta

@@ -59,8 +59,6 @@ MAPPINGS: dict[Any, Optional[Callable[[dict[Any, Any]], Any]]] = {
     collections.defaultdict: lambda value: collections.defaultdict(None, value),
 }
 
-# Pydantic's own pattern for a decimal number in a string.
-DECIMAL = r"^(?!^[-+.]*$)[+-]?0*\d*\.?\d*$"
 QUALIFIERS = ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar")
 
 
@@ -229,12 +227,10 @@ class Shapes:
                 to.by(lambda value: kind(to.from_base64(value)), "base64"),
             )
         if (module, name) == ("decimal", "Decimal"):
-            schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": DECIMAL}]}
+            schema = {"anyOf": [{"type": "number"}, {"type": "string"}]}
             return Shape(schema, to.by(lambda value: kind(str(value)), "a decimal number", (str, int, float)))
         if (module, name) == ("re", "Pattern"):
-            import re
-
-            return Shape({"type": "string", "format": "regex"}, to.by(re.compile, "a regular expression"))
+            return Shape({"type": "string", "format": "regex"}, to.by(to.read_pattern, "a regular expression"))
         return None
 
     def array(self, origin: Any, arguments: tuple[Any, ...]) -> Shape:

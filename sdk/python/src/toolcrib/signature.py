@@ -58,6 +58,8 @@ class Signature:
         self.required: tuple[str, ...] = ()
         self.positional: tuple[str, ...] = ()
         self.defaults: dict[str, Any] = {}
+        #: Values for parameters that are not given, where the function's own default is a note of pydantic's.
+        self.fills: dict[str, Any] = {}
         self.context: Optional[str] = None
         self.takes_more = False
         self.convert_more: Optional[to.Convert] = None
@@ -88,6 +90,8 @@ class Signature:
         for name in self.required:
             if name not in named:
                 raise to.Mismatch("it is missing").under(name)
+        if self.fills:
+            named = {**self.fills, **named}
         if self.context is not None:
             named[self.context] = context
         if not self.positional:
@@ -250,6 +254,8 @@ class Reading:
         name = parameter.name
         if type(parameter.default).__name__ == "FieldInfo":
             unpack_field(parameter)
+            if parameter.default is not NOTHING:
+                self.found.fills[name] = parameter.default
         if parameter.hint is NOTHING:
             self.problem("warning", f"parameter `{name}` has no type, so it takes any value; write `{name}: str` or the like")
             schema, convert = {}, None

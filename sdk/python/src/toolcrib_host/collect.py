@@ -116,7 +116,7 @@ class Collection:
 
     def declaration(self, declaration: Declaration, function: Any) -> None:
         name = declaration.name
-        line = self.line_of(declaration)
+        line = self.line_of(declaration.function, declaration.line)
         if declaration.fault is not None:
             return self.problem(name, declaration.fault, "see the options of @tool in the Python guide", line)
         try:
@@ -168,12 +168,11 @@ class Collection:
             return False
         return True
 
-    def line_of(self, declaration: Declaration) -> int:
-        """The line with the `def`; where the decorator stands if there is none."""
-        inner = signature.inner_function(declaration.function)
-        code = getattr(inner, "__code__", None)
+    def line_of(self, function: Any, otherwise: int) -> int:
+        """The line with the function's `def`, where it stands in this file."""
+        code = getattr(signature.inner_function(function), "__code__", None)
         if code is None or code.co_filename != self.sources.file:
-            return declaration.line
+            return otherwise
         lines = self.sources.texts[self.sources.file].split("\n")
         wanted = re.compile(rf"\s*(async\s+)?def\s+{re.escape(code.co_name)}\b")
         first: int = code.co_firstlineno

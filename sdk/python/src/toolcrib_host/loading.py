@@ -142,6 +142,32 @@ class Finder:
         return ModuleSpec(name, SameModule(f"{PACKAGE}.{name}"))  # type: ignore[arg-type]
 
 
+class StandIn:
+    """Gives our stand-in for LangChain's tools, where the package is not installed."""
+
+    NAMES = {
+        "langchain_core": "toolcrib_host.langchain",
+        "langchain_core.tools": "toolcrib_host.langchain.tools",
+        "langchain_core.callbacks": "toolcrib_host.langchain.callbacks",
+        "langchain_core.runnables": "toolcrib_host.langchain.runnables",
+        "langchain": "toolcrib_host.langchain",
+        "langchain.tools": "langchain_core.tools",
+    }
+
+    def __init__(self, below: bool) -> None:
+        #: Whether it finds what is in the stand-in, or the stand-in itself. That comes after all others had their turn.
+        self.below = below
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Optional[ModuleSpec]:
+        if name not in self.NAMES or self.below is ("." not in name):
+            return None
+        if self.below:
+            parent = sys.modules.get(name.partition(".")[0])
+            if parent is None or parent is not sys.modules.get("toolcrib_host.langchain"):
+                return None
+        return ModuleSpec(name, SameModule(self.NAMES[name]))  # type: ignore[arg-type]
+
+
 def in_standard_library(name: str) -> bool:
     if name in sys.builtin_module_names:
         return True
@@ -158,7 +184,8 @@ def load(file: str, texts: dict[str, str]) -> tuple[ModuleType, Finder]:
         raise NotLoaded("IoError", f"the text of {file} did not come with `initialize`", "this is a fault of the crib")
     forget()
     finder = Finder(file, texts)
-    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+    sys.meta_path[:0] = [finder, StandIn(below=True)]  # type: ignore[list-item]
+    sys.meta_path.append(StandIn(below=False))  # type: ignore[arg-type]
     sys.dont_write_bytecode = True
     sys.argv = [file]
     try:
@@ -188,7 +215,7 @@ def forget() -> None:
         module = sys.modules.pop(name)
         for other in [other for other, known in sys.modules.items() if known is module]:
             del sys.modules[other]
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, (Finder, StandIn))]
 
 
 def not_imported(error: BaseException, file: str, message: str, hint: str) -> NotLoaded:
@@ -213,7 +240,9 @@ def no_module(error: ModuleNotFoundError, file: str, texts: dict[str, str]) -> N
         below = name[len(PACKAGE) + 1 :].replace(".", "/")
         return NotLoaded("ImportError", f"there is no file {below}.py beside this file", f"write {below}.py, or mend the import", line)
     first = name.partition(".")[0]
-    if not first or first in sys.modules:
+    if first in ("langchain", "langchain_core"):
+        first = "langchain-core" if first == "langchain_core" else first
+    elif not first or first in sys.modules:
         return NotLoaded("ImportError", words_of(error), "mend the import", line)
     package = DISTRIBUTIONS.get(first, first)
     hint = (
