@@ -9,20 +9,29 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
+/// Names and contents.
+type Files = &'static [(&'static str, &'static [u8])];
+
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// A program in which tool files of one language run.
 pub struct Host {
     name: &'static str,
-    files: &'static [(&'static str, &'static [u8])],
+    files: Files,
     hash: OnceLock<String>,
 }
 
 /// The host of Python files; its folder is what an interpreter is given to run.
 pub static PYTHON: Host = Host::new("python", PYTHON_FILES);
 
+/// The host of TypeScript and JavaScript files; none where the build had no Node.
+pub static TYPESCRIPT: Option<Host> = match TYPESCRIPT_FILES {
+    Some(files) => Some(Host::new("typescript", files)),
+    None => None,
+};
+
 impl Host {
-    const fn new(name: &'static str, files: &'static [(&'static str, &'static [u8])]) -> Host {
+    const fn new(name: &'static str, files: Files) -> Host {
         Host {
             name,
             files,

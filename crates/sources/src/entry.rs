@@ -24,9 +24,6 @@ pub enum FileKind {
     Bundle,
 }
 
-/// Suffixes that will have hosts of their own: no programs, run bit or not.
-const RESERVED: [&str; 6] = ["ts", "mts", "cts", "js", "mjs", "cjs"];
-
 pub fn is_passed_over(name: &str) -> bool {
     name.starts_with('_')
         || name.starts_with('.')
@@ -44,10 +41,7 @@ pub fn kind_of(name: &str, meta: &Metadata) -> Option<FileKind> {
     }
     match name.rsplit_once('.') {
         Some((_, "json")) => Some(FileKind::Plugin),
-        Some((_, suffix)) if RESERVED.contains(&suffix) => None,
-        Some((_, suffix)) if let Some(language) = Language::of_suffix(suffix) => {
-            Some(FileKind::Script(language))
-        }
+        _ if let Some(language) = Language::of(name) => Some(FileKind::Script(language)),
         _ if meta.is_file() && meta.mode() & 0o111 != 0 => Some(FileKind::Program),
         _ => None,
     }

@@ -20,6 +20,7 @@ pub const CUSTOM_TOOLS_ENABLED: &str = "TOOLCRIB_CUSTOM_TOOLS_ENABLED";
 pub const MAX_POOL_SIZE: &str = "TOOLCRIB_MAX_POOL_SIZE";
 pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
 pub const PYTHON: &str = "TOOLCRIB_PYTHON";
+pub const JAVASCRIPT: &str = "TOOLCRIB_JAVASCRIPT";
 pub const SCAN: &str = "TOOLCRIB_SCAN";
 pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
 pub const HOST: &str = "TOOLCRIB_HOST";
@@ -30,7 +31,7 @@ pub const LOG_FORMAT: &str = "TOOLCRIB_LOG_FORMAT";
 pub const AUDIT: &str = "TOOLCRIB_AUDIT";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 21] = [
+pub const VARIABLES: [Variable; 22] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -74,6 +75,10 @@ pub const VARIABLES: [Variable; 21] = [
     Variable {
         name: PYTHON,
         meaning: "the Python that runs tool files (setting `python`)",
+    },
+    Variable {
+        name: JAVASCRIPT,
+        meaning: "what runs TypeScript and JavaScript tool files (setting `javascript`)",
     },
     Variable {
         name: SCAN,

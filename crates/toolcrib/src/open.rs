@@ -109,6 +109,7 @@ fn scripts(env: &Env, settings: &Settings, cache: PathBuf) -> Scripts {
     Scripts::new(ScriptSettings {
         cache,
         python: settings.python.clone(),
+        javascript: settings.javascript.clone(),
         virtual_env: env.get("VIRTUAL_ENV").map(PathBuf::from),
         scan: settings.scan,
         installing: installing.collect(),

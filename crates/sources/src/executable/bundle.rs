@@ -100,8 +100,7 @@ pub fn script<'a>(folder: &Path, parts: &'a [Part]) -> Option<(Language, &'a Pat
         part.path.parent() == Some(folder) && (name == MANIFEST || is_program_name(&name))
     });
     let one = found.next()?.path.as_path();
-    let suffix = one.extension()?.to_str()?;
-    let language = Language::of_suffix(suffix)?;
+    let language = Language::of(one.file_name()?.to_str()?)?;
     found.next().is_none().then_some((language, one))
 }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Problem, Retries};
+use toolcrib_core::{ErrorType, Problem, Retries, Scope};
 
-use super::python::{self, Interpreter};
+use super::Script;
 use super::requirements::Environment;
-use super::{Language, Script};
 use crate::Place;
 use crate::draft::Afterwards;
 use crate::executable::Home;
@@ -42,61 +41,40 @@ impl Draft {
             let problem = Problem::error(home.source, kind, message).hint(hint);
             Box::new(problem.file(&script.file))
         };
-        let host = place.scripts.host(script.language).map_err(|why| {
-            let hint = "make room, or set XDG_CACHE_HOME to a folder that this user may write";
+        let language = script.language;
+        let host = place.scripts.host(language).map_err(|why| {
+            let hint = match language.host() {
+                Some(_) => "make room, or set XDG_CACHE_HOME to a folder that this user may write",
+                None => "build Toolcrib on a machine that has Node.js and npm",
+            };
             problem(ErrorType::Io, format!("its host is not there: {why}"), hint)
         })?;
-        let Language::Python = script.language;
-        let scope = home.scope.unwrap_or(toolcrib_core::Scope::Global);
-        let base = python::interpreter(place, scope, project).map_err(|why| {
-            let hint =
-                "install Python 3.9 or later, or name one with `python = \"…\"` in config.toml";
-            problem(
-                ErrorType::Io,
-                format!("no Python was found to run it: {why}"),
-                hint,
-            )
-        })?;
-        let packages = script.packages().transpose().map_err(|why| {
-            let hint = "write `# /// script`, `# dependencies = [\"name\"]`, `# ///`, each on a line of its own";
-            problem(ErrorType::Validation, format!("the packages it names can't be read: {why}"), hint)
-        })?;
-        let environment = packages
-            .filter(|text| !text.trim().is_empty())
-            .map(|text| Environment::new(text, base.clone(), &place.scripts.settings.cache));
-        let (program, identity) = match &environment {
-            Some(environment) => (environment.python(), environment.identity()),
-            None => {
-                let Interpreter { program, identity } = base;
-                (program, identity)
-            }
-        };
+        let scope = home.scope.unwrap_or(Scope::Global);
+        let way = language.way(&script, host, place, scope, project);
+        let way = way.map_err(|why| problem(why.kind, why.message, why.hint))?;
         let digest = Sha256::new()
             .chain_update(&home.hash)
             .chain_update([0])
-            .chain_update(identity)
+            .chain_update(&way.identity)
             .chain_update([0])
-            .chain_update(toolcrib_hosts::PYTHON.hash())
+            .chain_update(host.as_os_str().as_encoded_bytes())
             .chain_update([0])
             .chain_update(start.as_os_str().as_encoded_bytes())
             .finalize();
         let key = Key(format!("script-{}", crate::folder::hex(&digest)).into());
         let script = Arc::new(script);
+        let environment = way.environment;
         let recipe = Recipe {
             name: home.stem.clone(),
-            program: program.into_os_string(),
-            args: vec![
-                "-X".into(),
-                "utf8".into(),
-                host.join("toolcrib_host").into(),
-            ],
+            program: way.program.into_os_string(),
+            args: way.args,
             dir: start.to_path_buf(),
             vars: Vec::new(),
             size: 1,
             keep: Keep::Warm,
             retries: Retries::default(),
             mask: Mask::default(),
-            greeting: Some(greeting(script.clone(), place)),
+            greeting: Some(greeting(script.clone(), environment.as_ref(), place)),
         };
         let pool = place.workers.pool(key.clone(), recipe.clone());
         Ok(Draft {
@@ -256,19 +234,17 @@ impl Draft {
 }
 
 /// What the host is told of the script.
-fn greeting(script: Arc<Script>, place: &Arc<Place>) -> Greeting {
+fn greeting(script: Arc<Script>, environment: Option<&Environment>, place: &Place) -> Greeting {
     let directory = place.directory().to_path_buf();
+    let modules = environment.map(|environment| environment.folder.join("node_modules"));
     Greeting(Arc::new(move || {
-        let texts: Map<String, Value> = script
-            .texts()
-            .map(|(path, text)| (path.to_string_lossy().into_owned(), text.into()))
-            .collect();
-        let told = json!({
-            "file": script.file,
-            "stem": script.stem,
-            "directory": directory,
-            "texts": texts,
-        });
-        Map::from_iter([("script".to_owned(), told)])
+        let mut told = script.language.told(&script);
+        told.insert("file".to_owned(), json!(script.file));
+        told.insert("stem".to_owned(), json!(script.stem));
+        told.insert("directory".to_owned(), json!(directory));
+        if let Some(modules) = &modules {
+            told.insert("modules".to_owned(), json!(modules));
+        }
+        Map::from_iter([("script".to_owned(), Value::Object(told))])
     }))
 }

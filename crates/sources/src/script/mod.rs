@@ -1,4 +1,5 @@
-//! Scripts: Python files whose functions are tools, run by the host of their language.
+//! Scripts: Python files whose functions are tools, TypeScript and JavaScript files whose exports are, run by the host of
+//! their language.
 //!
 //! A script is read as text first: scanned, and gathered with the files beside it that it imports ([`texts`]). The host
 //! is then given exactly these texts, so what was scanned is what runs, and a file that breaks or vanishes takes
@@ -7,19 +8,21 @@
 //!
 //! * [`language`]: what differs between languages. A new one is a case there, a reader and a host.
 //! * [`texts`]: a script with the files that it imports.
-//! * [`python`]: how Python imports are found, and with which interpreter a file runs.
+//! * [`python`], [`typescript`]: what their imports mean, and what runs them; [`interpreter`]: where that is found.
 //! * [`requirements`]: packages that a script asks for, installed into an environment in the cache.
 //! * [`draft`]: asks the host, and makes tools of its answer.
 //!
 //! Why: `docs/design/0014-scripts.md`.
 
 pub mod draft;
+mod interpreter;
 mod language;
 mod python;
 mod requirements;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod typescript;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +30,6 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Mutex, watch};
 use toolcrib_core::{Access, ErrorType, Problem};
-use toolcrib_hosts::Host;
 use toolcrib_scan::Finding;
 
 pub use draft::Draft;
@@ -58,6 +60,8 @@ pub struct ScriptSettings {
     pub cache: PathBuf,
     /// The interpreter of Python files that the user has set.
     pub python: Option<String>,
+    /// What runs TypeScript files, where the user has set it.
+    pub javascript: Option<String>,
     /// The environment in which the crib was started.
     pub virtual_env: Option<PathBuf>,
     pub scan: Scan,
@@ -72,7 +76,7 @@ pub struct Scripts {
     pub working: watch::Sender<Option<String>>,
     /// Makes the pools of a script that is described afresh differ.
     rounds: AtomicU64,
-    python_host: OnceLock<Result<PathBuf, String>>,
+    hosts: [OnceLock<Result<PathBuf, String>>; 2],
     /// One environment at a time is made.
     making: Mutex<()>,
 }
@@ -83,7 +87,7 @@ impl Scripts {
             settings,
             working: watch::Sender::new(None),
             rounds: AtomicU64::new(0),
-            python_host: OnceLock::new(),
+            hosts: Default::default(),
             making: Mutex::new(()),
         }
     }
@@ -94,10 +98,15 @@ impl Scripts {
 
     /// The folder of a language's host, laid out on first use.
     fn host(&self, language: Language) -> Result<&Path, &str> {
-        let (once, host): (_, &Host) = match language {
-            Language::Python => (&self.python_host, &toolcrib_hosts::PYTHON),
-        };
+        let once = &self.hosts[language as usize];
         let laid = once.get_or_init(|| {
+            let missing = || {
+                format!(
+                    "{} tools are not in this build of Toolcrib",
+                    language.name()
+                )
+            };
+            let host = language.host().ok_or_else(missing)?;
             let place = host.folder(&self.settings.cache);
             host.lay_out(&self.settings.cache)
                 .map_err(|error| format!("`{}` can't be written: {error}", place.display()))
@@ -146,7 +155,7 @@ pub fn read(
     if let Access::Untrusted { .. } = origin.access {
         return unasked(&script, &home, place, problems);
     }
-    if !script.mentions_tools() {
+    if !script.may_have_tools() {
         return ready(Vec::new(), problems);
     }
     match Draft::new(script, home, place, start, project) {
@@ -171,10 +180,9 @@ pub fn read(
 fn unasked(script: &Script, home: &Home, place: &Arc<Place>, problems: Vec<Problem>) -> Read {
     let mut report = Report::new(&script.file, home.source);
     let shown = script.shown();
-    let tools = script.declared().filter_map(|declared| {
+    let tools = script.declared().filter_map(|(name, description)| {
         report.failed = false;
-        let description = declared.description.as_deref();
-        let definition = Definition::declared(home, &declared.name, description);
+        let definition = Definition::declared(home, &name, description);
         definition.tool(&shown, Default::default(), None, place, &mut report)
     });
     let tools = tools.collect();

@@ -1,14 +1,15 @@
 //! Python files: where their imports lie, and with which interpreter they run.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
 use toolcrib_core::Scope;
 use toolcrib_scan::SyntaxError;
 use toolcrib_scan::python::{self, Import};
 
+use super::interpreter::Interpreter;
 use super::language::{Outline, Wanted};
+use super::texts::Script;
 use crate::Place;
 
 pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
@@ -30,6 +31,7 @@ pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxEr
         tools: reading.tools,
         findings: reading.findings,
         requirements: requirements.filter(|one| one.as_ref().map_or(true, |text| !text.is_empty())),
+        bun: None,
     })
 }
 
@@ -57,40 +59,12 @@ fn near(import: &Import, file: &Path, root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A Python that runs a file.
-#[derive(Debug, Clone)]
-pub struct Interpreter {
-    pub program: PathBuf,
-    /// Differs when another Python stands at the same place.
-    pub identity: String,
-}
-
-impl Interpreter {
-    /// The Python at this place, if it can be run.
-    pub fn at(program: PathBuf) -> Option<Interpreter> {
-        let meta = std::fs::metadata(&program).ok()?;
-        if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
-            return None;
-        }
-        let stamp = (meta.dev(), meta.ino(), meta.size(), meta.mtime());
-        let identity = format!("{}:{stamp:?}", program.display());
-        Some(Interpreter { program, identity })
-    }
-}
-
 /// The interpreter of a file that brings no environment of its own. A project's is taken only for files that are
 /// trusted with it.
 pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpreter, String> {
     let settings = &place.scripts.settings;
     if let Some(named) = &settings.python {
-        let program = match named.contains('/') {
-            true => Some(place.directory().join(named)),
-            false => on_path(named, place),
-        };
-        let found = program.and_then(Interpreter::at);
-        return found.ok_or_else(|| {
-            format!("`{named}`, which the setting `python` names, is no program that can be run")
-        });
+        return Interpreter::named(named, "python", place);
     }
     let project = place.project.as_deref();
     let venv = project.filter(|_| trusted && scope == Scope::Local);
@@ -100,18 +74,15 @@ pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpr
     if let Some(interpreter) = found.next() {
         return Ok(interpreter);
     }
-    let found = on_path("python3", place).and_then(Interpreter::at);
+    let found = Interpreter::on_path("python3", place);
     found.ok_or_else(|| "there is no `python3` on the PATH".to_owned())
 }
 
-/// The first program of this name on the PATH that can be run.
-pub fn on_path(name: &str, place: &Place) -> Option<PathBuf> {
-    let path = place.environment.get("PATH").unwrap_or(OsStr::new(""));
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|program| {
-            std::fs::metadata(program)
-                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-        })
+/// What the host is told of the texts.
+pub fn told(script: &Script) -> Map<String, Value> {
+    let texts: Map<String, Value> = script
+        .texts()
+        .map(|(path, text)| (path.to_string_lossy().into_owned(), text.into()))
+        .collect();
+    Map::from_iter([("texts".to_owned(), Value::Object(texts))])
 }

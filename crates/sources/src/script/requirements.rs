@@ -1,13 +1,15 @@
 //! Packages that a script asks for, installed once per list and interpreter into an environment in the cache.
 
+use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolcrib_sandbox::{Command, Exit};
 
-use super::python::{Interpreter, on_path};
+use super::interpreter::{Interpreter, on_path};
 use crate::Place;
 use crate::process::capture;
 
@@ -21,9 +23,37 @@ const LINES: usize = 12;
 /// The environment of one list of packages.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    folder: PathBuf,
-    base: Interpreter,
-    packages: String,
+    pub folder: PathBuf,
+    base: String,
+    /// The packages as a person reads them.
+    told: String,
+    /// A file that has to be there before the first step.
+    list: (PathBuf, String),
+    steps: Vec<Step>,
+}
+
+/// One run of an installer.
+#[derive(Debug, Clone)]
+struct Step {
+    program: PathBuf,
+    args: Vec<OsString>,
+    /// What is said when it does not work.
+    failed: &'static str,
+}
+
+impl Step {
+    fn new(program: &Path, failed: &'static str) -> Step {
+        Step {
+            program: program.to_path_buf(),
+            args: Vec::new(),
+            failed,
+        }
+    }
+
+    fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Step {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
 }
 
 /// Why an environment could not be made.
@@ -32,29 +62,106 @@ pub struct NotMade {
     pub hint: String,
 }
 
+const NOT_MADE: &str = "an environment could not be made for its packages";
+const NOT_INSTALLED: &str = "its packages could not be installed";
+
 impl Environment {
-    pub fn new(packages: &str, base: Interpreter, cache: &Path) -> Environment {
+    fn new(kind: &str, packages: &str, base: &Interpreter, place: &Place) -> Environment {
         let digest = Sha256::new()
             .chain_update(&base.identity)
             .chain_update([0])
             .chain_update(packages)
             .finalize();
-        let name = format!("python-{}", crate::folder::hex(&digest[..12]));
+        let name = format!("{kind}-{}", crate::folder::hex(&digest[..12]));
+        let cache = &place.scripts.settings.cache;
         Environment {
             folder: cache.join("environments").join(name),
-            base,
-            packages: packages.to_owned(),
+            base: base.identity.clone(),
+            told: String::new(),
+            list: (PathBuf::new(), packages.to_owned()),
+            steps: Vec::new(),
         }
     }
 
-    /// The interpreter that finds the packages.
-    pub fn python(&self) -> PathBuf {
-        self.folder.join("bin/python")
+    /// An environment of Python packages, by `uv` where there is one, else by the interpreter's own `pip`.
+    pub fn python(packages: &str, base: &Interpreter, place: &Place) -> Environment {
+        let mut made = Environment::new("python", packages, base, place);
+        let folder = made.folder.clone();
+        let list = folder.with_extension("txt");
+        let python = folder.join("bin/python");
+        made.steps = match on_path("uv", place) {
+            Some(uv) => vec![
+                Step::new(&uv, NOT_MADE)
+                    .args(["venv", "--quiet", "--no-project", "--python"])
+                    .args([&base.program, &folder]),
+                Step::new(&uv, NOT_INSTALLED)
+                    .args(["pip", "install", "--quiet", "--python"])
+                    .args([&python])
+                    .args(["-r"])
+                    .args([&list]),
+            ],
+            None => vec![
+                Step::new(&base.program, NOT_MADE)
+                    .args(["-m", "venv"])
+                    .args([&folder]),
+                Step::new(&python, NOT_INSTALLED)
+                    .args(["-m", "pip", "install", "--quiet", "--no-input"])
+                    .args(["--disable-pip-version-check", "-r"])
+                    .args([&list]),
+            ],
+        };
+        let lines = packages.lines().map(str::trim);
+        let names = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        made.told = told(&names.collect::<Vec<_>>());
+        made.list.0 = list;
+        made
+    }
+
+    /// A `node_modules` folder, by Bun where it runs the tool, else by npm. Nothing of a package runs meanwhile.
+    pub fn node(packages: &str, base: &Interpreter, place: &Place) -> Environment {
+        let mut made = Environment::new("node", packages, base, place);
+        let folder = made.folder.clone();
+        let npm = match base.name().contains("bun") {
+            true => base.program.clone(),
+            false => on_path("npm", place).unwrap_or_else(|| PathBuf::from("npm")),
+        };
+        let install = Step::new(&npm, NOT_INSTALLED);
+        made.steps = vec![match base.name().contains("bun") {
+            true => install
+                .args([
+                    "install",
+                    "--production",
+                    "--ignore-scripts",
+                    "--silent",
+                    "--cwd",
+                ])
+                .args([&folder]),
+            false => install
+                .args([
+                    "install",
+                    "--omit=dev",
+                    "--ignore-scripts",
+                    "--no-audit",
+                    "--no-fund",
+                ])
+                .args(["--loglevel=error", "--no-update-notifier", "--prefix"])
+                .args([&folder]),
+        }];
+        let package: Value = serde_json::from_str(packages).unwrap_or_default();
+        let names = package.get("dependencies").and_then(Value::as_object);
+        let names: Vec<&str> = names
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        made.told = told(&names);
+        made.list.0 = folder.join("package.json");
+        made
     }
 
     /// What makes it differ from every other.
     pub fn identity(&self) -> String {
-        format!("{}:{}", self.folder.display(), self.base.identity)
+        format!("{}:{}", self.folder.display(), self.base)
     }
 
     fn mark(&self) -> PathBuf {
@@ -75,7 +182,7 @@ impl Environment {
         if self.is_ready() {
             return Ok(());
         }
-        let told = format!("installing packages for {whose}: {}", self.told());
+        let told = format!("installing packages for {whose}: {}", self.told);
         tracing::info!("{told}");
         place.scripts.working.send_replace(Some(told));
         let made = tokio::time::timeout(LIMIT, self.install(place)).await;
@@ -90,18 +197,6 @@ impl Environment {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         made
-    }
-
-    /// The packages as a person reads them.
-    fn told(&self) -> String {
-        let lines = self.packages.lines().map(str::trim);
-        let names: Vec<&str> = lines
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .collect();
-        match names.len() {
-            0..=4 => names.join(", "),
-            many => format!("{} and {} more", names[..3].join(", "), many - 3),
-        }
     }
 
     /// Keeps other processes from making the same environment at the same time.
@@ -121,60 +216,27 @@ impl Environment {
 
     async fn install(&self, place: &Place) -> Result<(), NotMade> {
         let _ = std::fs::remove_dir_all(&self.folder);
-        let base = self.base.program.as_os_str();
-        let folder = self.folder.as_os_str();
-        let python = self.python();
-        let list = self.folder.join("requirements.txt");
-        let uv = on_path("uv", place);
-        let make = match &uv {
-            Some(uv) => self
-                .command(uv, place)
-                .args(["venv", "--quiet", "--no-project", "--python"])
-                .args([base, folder]),
-            None => self
-                .command(&self.base.program, place)
-                .args(["-m", "venv"])
-                .args([folder]),
-        };
-        self.run(
-            make,
-            place,
-            "an environment could not be made for its packages",
-        )
-        .await?;
-        std::fs::write(&list, &self.packages).map_err(|error| self.unwritable(&error))?;
-        let install = match &uv {
-            Some(uv) => self
-                .command(uv, place)
-                .args(["pip", "install", "--quiet", "--python"])
-                .args([python.as_os_str()]),
-            None => self.command(&python, place).args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-input",
-                "--disable-pip-version-check",
-            ]),
-        };
-        let install = install.args(["-r"]).args([list.as_os_str()]);
-        self.run(install, place, "its packages could not be installed")
-            .await?;
+        let (list, text) = &self.list;
+        let parent = list.parent().unwrap_or(Path::new("/"));
+        let written = std::fs::create_dir_all(parent).and_then(|()| std::fs::write(list, text));
+        written.map_err(|error| self.unwritable(&error))?;
+        for step in &self.steps {
+            self.run(step, place).await?;
+        }
         std::fs::write(self.mark(), "").map_err(|error| self.unwritable(&error))
     }
 
-    /// An installer: the user's settings for indexes, proxies and certificates reach it, and nothing is fetched that
-    /// was not asked for.
-    fn command(&self, program: &Path, place: &Place) -> Command {
+    /// Runs an installer: the user's settings for indexes, proxies and certificates reach it, and nothing is fetched
+    /// that was not asked for.
+    async fn run(&self, step: &Step, place: &Place) -> Result<(), NotMade> {
         let dir = self.folder.parent().unwrap_or(Path::new("/"));
-        let mut command = Command::new(program, dir).var("UV_PYTHON_DOWNLOADS", "never");
+        let mut command = Command::new(&step.program, dir)
+            .args(&step.args)
+            .var("UV_PYTHON_DOWNLOADS", "never");
         for (name, value) in &place.scripts.settings.installing {
             command = command.var(name, value);
         }
-        command
-    }
-
-    async fn run(&self, command: Command, place: &Place, failed: &str) -> Result<(), NotMade> {
+        let failed = step.failed;
         let done = capture(command, place, "toolcrib").await;
         let done = done.map_err(|error| NotMade {
             message: format!("{failed}: {}", error.message),
@@ -184,10 +246,8 @@ impl Environment {
             return Ok(());
         }
         let said = [done.stdout.head.trim_end(), done.stderr.trim_end()].join("\n");
-        let lines: Vec<&str> = said
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .collect();
+        let lines = said.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<&str> = lines.collect();
         let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
         Err(NotMade {
             message: format!("{failed}: {last}"),
@@ -201,5 +261,13 @@ impl Environment {
             hint: "make room, or set XDG_CACHE_HOME to a folder that this user may write"
                 .to_owned(),
         }
+    }
+}
+
+/// Names of packages as a person reads them.
+fn told(names: &[&str]) -> String {
+    match names.len() {
+        0..=4 => names.join(", "),
+        many => format!("{} and {} more", names[..3].join(", "), many - 3),
     }
 }

@@ -7,7 +7,7 @@ use std::str::Utf8Error;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Problem};
-use toolcrib_scan::{Declared, Finding, SyntaxError};
+use toolcrib_scan::{Finding, Position, SyntaxError};
 
 use super::language::{Language, Outline, Wanted};
 use crate::entry::is_passed_over;
@@ -184,11 +184,16 @@ impl Script {
         self.texts.get(&self.file)?.outline.as_ref().ok()
     }
 
-    /// The tools that its text shows.
-    pub fn declared(&self) -> impl Iterator<Item = &Declared> {
-        self.outline()
+    /// The tools that its text shows: their names and descriptions.
+    pub fn declared(&self) -> impl Iterator<Item = (String, Option<&str>)> {
+        let tools = self
+            .outline()
             .into_iter()
-            .flat_map(|outline| &outline.tools)
+            .flat_map(|outline| &outline.tools);
+        tools.map(|declared| {
+            let name = self.language.tool_name(declared, &self.stem);
+            (name, declared.description.as_deref())
+        })
     }
 
     /// Does its text show that it has tools?
@@ -196,12 +201,25 @@ impl Script {
         self.declared().next().is_some()
     }
 
-    /// Can there be a tool in it at all? Who never says the word has none, and needs no process to say so.
-    pub fn mentions_tools(&self) -> bool {
-        let text = self.texts.get(&self.file).map(|one| one.text.as_bytes());
-        text.is_some_and(|text| {
-            text.windows(4)
-                .any(|word| word.eq_ignore_ascii_case(b"tool"))
+    /// Can there be a tool in it at all?
+    pub fn may_have_tools(&self) -> bool {
+        let text = self.texts.get(&self.file);
+        text.is_some_and(|one| self.language.may_have_tools(&one.text))
+    }
+
+    /// Where one of its texts uses what only Bun has.
+    pub fn bun(&self) -> Option<Position> {
+        let mut outlines = self.texts.values().flat_map(|one| &one.outline);
+        outlines.find_map(|outline| outline.bun)
+    }
+
+    /// Which file each import means that has to be told: importer, specifier, file.
+    pub fn resolved(&self) -> impl Iterator<Item = (&Path, &str, &Path)> {
+        self.texts.iter().flat_map(|(path, one)| {
+            let resolved = one.resolved.iter();
+            resolved.map(move |(specifier, meant)| {
+                (path.as_path(), specifier.as_str(), meant.as_path())
+            })
         })
     }
 

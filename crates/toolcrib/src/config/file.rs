@@ -45,6 +45,9 @@ pub struct ConfigFile {
     /// The Python that runs tool files which bring no environment of their own: a name on the PATH or a path. User's
     /// file only. Variable: TOOLCRIB_PYTHON.
     pub python: Option<String>,
+    /// What runs TypeScript and JavaScript tool files: `node`, `bun`, `deno` or a path (the first of them on the PATH).
+    /// User's file only. Variable: TOOLCRIB_JAVASCRIPT.
+    pub javascript: Option<String>,
     /// What a finding of the scan of a tool file means: "warn" (it is told) or "strict" (the file is not loaded). A
     /// project may only say "strict". Variable: TOOLCRIB_SCAN.
     pub scan: Option<ScanMode>,

@@ -34,6 +34,8 @@ pub struct Settings {
     pub health_check_interval: Duration,
     /// The Python of tool files that bring no environment of their own.
     pub python: Option<String>,
+    /// What runs TypeScript and JavaScript tool files.
+    pub javascript: Option<String>,
     pub scan: Scan,
     pub outputs: OutputLimits,
     pub audit: Audit,
@@ -115,6 +117,10 @@ impl Settings {
                 .text(env::PYTHON)
                 .map(str::to_owned)
                 .or(user.python.clone()),
+            javascript: env
+                .text(env::JAVASCRIPT)
+                .map(str::to_owned)
+                .or(user.javascript.clone()),
             scan: scan(env, &user, &own)?,
             outputs: OutputLimits {
                 max_bytes: at_most(
@@ -200,6 +206,12 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
         return refuse(
             "python",
             "a project may not decide what runs your own tools; it may have a `.venv`",
+        );
+    }
+    if own.javascript.is_some() {
+        return refuse(
+            "javascript",
+            "a project may not decide what runs your own tools",
         );
     }
     if own.scan == Some(ScanMode::Warn) {

@@ -1,0 +1,64 @@
+//! Programs that run scripts, and where they are found.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::Place;
+
+/// A program that runs scripts of some language.
+#[derive(Debug, Clone)]
+pub struct Interpreter {
+    pub program: PathBuf,
+    /// Differs when another program stands at the same place.
+    pub identity: String,
+}
+
+impl Interpreter {
+    /// The program at this place, if it can be run.
+    pub fn at(program: PathBuf) -> Option<Interpreter> {
+        let meta = std::fs::metadata(&program).ok()?;
+        if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
+            return None;
+        }
+        let stamp = (meta.dev(), meta.ino(), meta.size(), meta.mtime());
+        let identity = format!("{}:{stamp:?}", program.display());
+        Some(Interpreter { program, identity })
+    }
+
+    /// What a setting names: a path from the project on, or a name on the PATH.
+    pub fn named(name: &str, setting: &str, place: &Place) -> Result<Interpreter, String> {
+        let program = match name.contains('/') {
+            true => Some(place.directory().join(name)),
+            false => on_path(name, place),
+        };
+        program.and_then(Interpreter::at).ok_or_else(|| {
+            format!("`{name}`, which the setting `{setting}` names, is no program that can be run")
+        })
+    }
+
+    /// The first program of this name on the PATH.
+    pub fn on_path(name: &str, place: &Place) -> Option<Interpreter> {
+        on_path(name, place).and_then(Interpreter::at)
+    }
+
+    /// The program's own name.
+    pub fn name(&self) -> &str {
+        let name = self.program.file_name().and_then(OsStr::to_str);
+        name.unwrap_or_default()
+    }
+}
+
+/// The first program of this name on the PATH that can be run.
+pub fn on_path(name: &str, place: &Place) -> Option<PathBuf> {
+    let path = place.environment.get("PATH").unwrap_or(OsStr::new(""));
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|program| is_runnable(program))
+}
+
+fn is_runnable(program: &Path) -> bool {
+    std::fs::metadata(program)
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}

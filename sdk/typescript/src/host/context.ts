@@ -1,0 +1,71 @@
+// What a tool is told about its call, in OpenCode's words and ours.
+
+import type { ToolContext } from "../types.js";
+import { sendNow } from "./channel.js";
+import { isObject, type Script } from "./script.js";
+
+/** One `execute` on its way. */
+export interface Call {
+  id: unknown;
+  ended: boolean;
+  cancelled: boolean;
+  controller: AbortController | undefined;
+}
+
+export function cancel(call: Call): void {
+  call.cancelled = true;
+  call.controller?.abort();
+}
+
+/** A notice about a call; after its end there is nobody to tell. */
+function tell(call: Call, method: string, params: object): void {
+  if (!call.ended) sendNow(JSON.stringify({ jsonrpc: "2.0", method, params }));
+}
+
+const LEVELS = new Set(["debug", "info", "warn", "error"]);
+
+export function makeContext(call: Call, given: Record<string, unknown>, script: Script): ToolContext {
+  const word = (field: string, or = ""): string => (typeof given[field] === "string" ? given[field] : or);
+  const directory = word("directory", word("workingDir", script.directory));
+  const left = given["timeout"];
+  return {
+    sessionID: word("sessionId"),
+    messageID: word("messageId"),
+    callID: word("callId"),
+    agent: word("agent"),
+    profile: word("profile"),
+    directory,
+    worktree: word("worktree", directory),
+    deadline: typeof left === "number" ? Date.now() + left : undefined,
+    // Most tools never look at it, and it costs more than the rest of the context.
+    get abort() {
+      if (!call.controller) {
+        call.controller = new AbortController();
+        if (call.cancelled) call.controller.abort();
+      }
+      return call.controller.signal;
+    },
+    metadata(input) {
+      if (!isObject(input)) return;
+      const { title, metadata, ...rest } = input;
+      const data = { ...(isObject(metadata) ? metadata : {}), ...rest };
+      const words = typeof title === "string" ? { title } : {};
+      tell(call, "progress", { id: call.id, ...words, ...(Object.keys(data).length > 0 ? { data } : {}) });
+    },
+    progress(input) {
+      if (!isObject(input)) return;
+      const { progress, total, message } = input;
+      tell(call, "progress", { id: call.id, progress, total, message });
+    },
+    log(level, message) {
+      tell(call, "log", { level: LEVELS.has(level) ? level : "info", message: String(message) });
+    },
+    ask(input) {
+      const what = isObject(input) && typeof input["permission"] === "string" ? ` for "${input["permission"]}"` : "";
+      const error = new Error(
+        `denied: the tool asked a person${what}, and Toolcrib has no approvals yet. Hint: declare what the tool needs in \`permissions\`, and grant that`,
+      );
+      return Promise.reject(Object.assign(error, { code: "denied" }));
+    },
+  };
+}

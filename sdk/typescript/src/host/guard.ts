@@ -1,0 +1,62 @@
+// Keeps the worker alive: a tool can't end it, and what nobody catches is told.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { inspect } from "node:util";
+import { deno } from "./runtime.js";
+
+/** A call that runs. */
+export interface Running {
+  /** Ends it with an error, if it has not ended. */
+  fail(error: unknown): void;
+}
+
+const here = new AsyncLocalStorage<Running>();
+const running = new Set<Running>();
+
+/** Thrown where code of a tool would end the process. */
+export class LeavingError extends Error {
+  override name = "Error";
+
+  constructor(readonly call: string) {
+    super(`the tool called ${call}: a tool returns or throws, it does not end its worker`);
+  }
+}
+
+export function runIn<T>(call: Running, work: () => T): T {
+  running.add(call);
+  return here.run(call, work);
+}
+
+export function ended(call: Running): void {
+  running.delete(call);
+}
+
+export function standGuard(): void {
+  const leave = (name: string) => (code?: unknown): never => {
+    throw new LeavingError(`${name}(${code === undefined ? "" : String(code)})`);
+  };
+  process.exit = leave("process.exit") as typeof process.exit;
+  if (deno) deno.exit = leave("Deno.exit");
+  process.on("uncaughtException", (error) => uncaught(error, "an exception"));
+  process.on("unhandledRejection", (reason) => uncaught(reason, "a rejected promise"));
+  quiet();
+}
+
+/** The call that it belongs to fails. Where that is unknown and only one call runs, it is that one. */
+function uncaught(error: unknown, what: string): void {
+  const call = here.getStore() ?? (running.size === 1 ? [...running][0] : undefined);
+  if (call !== undefined && running.has(call)) {
+    call.fail(error);
+    return;
+  }
+  process.stderr.write(`toolcrib: ${what} that nobody caught, outside of a call: ${inspect(error)}\n`);
+}
+
+/** What the host itself uses needs no warning in the tool's log. */
+function quiet(): void {
+  const warn = process.emitWarning.bind(process) as (...given: unknown[]) => void;
+  process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
+    if (/^(?:VM Modules|vm\.USE_MAIN_CONTEXT)/.test(String(warning))) return;
+    warn(warning, ...rest);
+  }) as typeof process.emitWarning;
+}

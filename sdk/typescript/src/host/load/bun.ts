@@ -1,0 +1,91 @@
+// Bun: a plugin gives it the texts.
+
+import { createRequire, isBuiltin } from "node:module";
+import { dirname } from "node:path";
+import { bun, type BunBuild } from "../runtime.js";
+import { isBare, isSdk, isZod, target, type Script } from "../script.js";
+import { sdkUrl } from "../sdk.js";
+import { codeOf } from "../source-map.js";
+import type { CommonJs } from "./commonjs.js";
+import type { Loader } from "./index.js";
+
+const SDK_NAMES = ["@toolcrib/plugin", "@opencode-ai/plugin", "@atomic/plugin"];
+
+export function throughBun(script: Script, commonJs: CommonJs): Loader {
+  const paths = Object.keys(script.texts).map((path) => path.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
+  bun!.plugin({
+    name: "toolcrib",
+    setup(build) {
+      for (const name of SDK_NAMES) for (const end of ["", "/tool"]) alias(build, name + end, sdkUrl);
+      for (const [specifier, to] of elsewhere(script)) alias(build, specifier, to);
+      build.onResolve({ filter: /^(?:\.|\/|file:)/ }, ({ path, importer }) => {
+        const to = target(script, importer, path);
+        return to === undefined ? undefined : { path: to };
+      });
+      build.onLoad({ filter: new RegExp(`^(?:${paths.join("|")})$`) }, ({ path }) => {
+        const { text, format } = script.texts[path]!;
+        if (format === "module") return { contents: withEnds(codeOf(text), script.resolved?.[path] ?? {}), loader: "js" };
+        const value: unknown = format === "json" ? JSON.parse(text) : commonJs.load(path);
+        const names = typeof value === "object" && value !== null ? value : {};
+        return { exports: { ...names, default: value }, loader: "object" };
+      });
+    },
+  });
+  return {
+    importFrom(specifier, importer) {
+      const path = target(script, importer, specifier);
+      if (path !== undefined) return import(path);
+      if (isSdk(specifier)) return import(sdkUrl);
+      return import(isBuiltin(specifier) ? specifier : bun!.resolveSync(specifier, dirname(importer)));
+    },
+    requireModule: (path, importer) => createRequire(importer)(path),
+  };
+}
+
+/** Bun asks a plugin only about specifiers that end like a file: others are written out. */
+function withEnds(code: string, resolved: Record<string, string>): string {
+  const pattern = /(\bfrom\s*|\bimport\s*\(?\s*)(["'])(\.[^"'\n]*)\2/g;
+  return code.replace(pattern, (whole, before: string, quote: string, specifier: string) => {
+    const to = /\.\w+$/.test(specifier) ? undefined : resolved[specifier];
+    return to === undefined ? whole : `${before}${quote}${to}${quote}`;
+  });
+}
+
+function alias(build: BunBuild, specifier: string, to: string): void {
+  build.module(specifier, async () => ({
+    exports: (await import(to)) as Record<string, unknown>,
+    loader: "object",
+  }));
+}
+
+/** The packages that are not above the file. Bun asks no plugin about packages, so they are told beforehand. */
+function elsewhere(script: Script): Map<string, string> {
+  const found = new Map<string, string>();
+  const scanner = new bun!.Transpiler({ loader: "js" });
+  for (const [path, { text, format }] of Object.entries(script.texts)) {
+    if (format !== "module") continue;
+    for (const { path: specifier } of scanImports(scanner, text)) {
+      if (!isBare(specifier) || isSdk(specifier) || isBuiltin(specifier) || resolves(specifier, dirname(path))) continue;
+      const to = script.modules === undefined ? undefined : resolves(specifier, dirname(script.modules));
+      if (to !== undefined) found.set(specifier, to);
+      else if (isZod(specifier)) found.set(specifier, sdkUrl);
+    }
+  }
+  return found;
+}
+
+function scanImports(scanner: { scanImports(text: string): { path: string }[] }, text: string): { path: string }[] {
+  try {
+    return scanner.scanImports(text);
+  } catch {
+    return []; // it does not parse: loading it says so, with a line
+  }
+}
+
+function resolves(specifier: string, folder: string): string | undefined {
+  try {
+    return bun!.resolveSync(specifier, folder);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,111 @@
+// The types that a tool file sees.
+
+import type { z } from "zod";
+
+/** What a tool knows about the call that it answers. */
+export interface ToolContext {
+  /** The session of the client that asks. */
+  sessionID: string;
+  /** The message that asked for the call. */
+  messageID: string;
+  /** The call itself. */
+  callID: string;
+  /** The program that asks, such as `claude-code`. */
+  agent: string;
+  /** The profile of Toolcrib's settings that it uses. */
+  profile: string;
+  /** The project's folder. Relative paths start here, not at `process.cwd()`. */
+  directory: string;
+  /** The root of the project's checkout; `directory` where nothing else is known. */
+  worktree: string;
+  /** When the call's time is up, in milliseconds since 1970. */
+  deadline: number | undefined;
+  /** Fires when the call is cancelled or its time is up. */
+  abort: AbortSignal;
+  /** Tells the person who waits what is done now. */
+  metadata(input: { title?: string; metadata?: Record<string, unknown>; [field: string]: unknown }): void;
+  /** Tells how far the work is. */
+  progress(input: { progress?: number; total?: number; message?: string }): void;
+  /** Writes a line into Toolcrib's log. */
+  log(level: "debug" | "info" | "warn" | "error", message: string): void;
+  /** Asks a person. There are no approvals yet: it rejects. */
+  ask(input: {
+    permission: string;
+    patterns?: string[];
+    always?: string[];
+    metadata?: Record<string, unknown>;
+  }): Promise<void>;
+}
+
+/** What an async init is given. */
+export interface InitContext {
+  /** The project's folder. */
+  directory: string;
+}
+
+/** A file that goes with a result. OpenCode's form is taken too. */
+export type Attachment =
+  | { type: "text" | "image" | "file"; mimeType: string; text?: string; data?: string | Uint8Array; name?: string }
+  | { type: "file"; mime: string; url: string; filename?: string };
+
+/** A result with more than text. */
+export interface ToolResult {
+  output: string;
+  title?: string;
+  metadata?: Record<string, unknown>;
+  attachments?: Attachment[];
+  /** Data that fits `outputSchema`. */
+  structured?: unknown;
+  /** True: the tool failed, and `output` says why. */
+  isError?: boolean;
+}
+
+/** JSON Schema, 2020-12. */
+export type JsonSchema = Record<string, unknown>;
+
+export interface Annotations {
+  title?: string;
+  readOnlyHint?: boolean;
+  idempotentHint?: boolean;
+  destructiveHint?: boolean;
+  openWorldHint?: boolean;
+}
+
+export interface Permissions {
+  canReadFiles?: boolean;
+  canWriteFiles?: boolean;
+  canNetwork?: boolean;
+  canExecuteCommands?: boolean;
+  allowedEnvironmentVars?: string[];
+  required?: ("read" | "write" | "network" | "exec")[];
+}
+
+export interface Sandbox {
+  allowedPaths?: string[];
+  allowNetwork?: boolean;
+  allowedHosts?: string[];
+  maxMemoryMB?: number;
+  maxCpuPercent?: number;
+  maxExecutionMs?: number;
+}
+
+/** What every kind of tool may say of itself. */
+export interface ToolOptions {
+  tags?: string[];
+  aliases?: string[];
+  metadata?: Record<string, unknown>;
+  version?: string;
+  timeoutMs?: number;
+  outputSchema?: z.ZodType | JsonSchema;
+  annotations?: Annotations;
+  permissions?: Permissions;
+  sandbox?: Sandbox;
+}
+
+/** A tool as a file exports it. */
+export interface ToolDefinition<Args extends z.ZodRawShape = z.ZodRawShape> extends ToolOptions {
+  description: string;
+  args: Args;
+  // A method, so that tools with any arguments go where a tool is asked for.
+  execute(args: z.infer<z.ZodObject<Args>>, context: ToolContext): unknown;
+}
