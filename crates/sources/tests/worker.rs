@@ -40,6 +40,8 @@ mod scripts;
 mod scripts_over_time;
 #[path = "worker/scripts_packages.rs"]
 mod scripts_packages;
+#[path = "worker/scripts_typescript.rs"]
+mod scripts_typescript;
 #[path = "worker/shutdown.rs"]
 mod shutdown;
 #[path = "worker/side_by_side.rs"]

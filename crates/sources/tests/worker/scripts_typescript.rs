@@ -1,0 +1,360 @@
+//! TypeScript and JavaScript files as tools, with every runtime that the tests' set-up has installed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+use toolcrib_core::{Access, ErrorCode, ErrorType};
+use toolcrib_sources::script::Scan;
+use toolcrib_sources::worker::Limits;
+
+use crate::world::{World, eventually, limits};
+
+const GREET: &str = r#"
+import { tool } from "@opencode-ai/plugin";
+
+type Words = { hello: string };
+const words: Words = { hello: "Hello" };
+
+export default tool({
+  description: "Greets somebody.",
+  args: {
+    name: tool.schema.string().describe("Who is greeted"),
+    times: tool.schema.number().int().default(1),
+  },
+  async execute(args, context) {
+    context.metadata({ title: `greeting ${args.name}` });
+    return Array(args.times).fill(`${words.hello} ${args.name}!`).join(" ");
+  },
+});
+"#;
+
+/// The runtimes that are there: Node from the PATH, the others where `scripts/setup-runtimes` puts them.
+fn runtimes() -> Vec<PathBuf> {
+    let target = option_env!("CARGO_TARGET_DIR").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+        PathBuf::from,
+    );
+    let installed = target.join("test-tools/runtimes/node_modules");
+    let found = ["node/bin/node", ".bin/bun", ".bin/deno"].map(|name| installed.join(name));
+    let on_path = ["/usr/local/bin/node", "/usr/bin/node"].map(PathBuf::from);
+    let node = on_path.into_iter().find(|path| path.exists());
+    let all = node.into_iter().chain(found);
+    all.filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// Tells which runtime a failure is about.
+fn each() -> impl Iterator<Item = (String, World)> {
+    let all = runtimes();
+    assert!(!all.is_empty(), "no runtime is installed");
+    all.into_iter().map(|program| {
+        let name = program.to_string_lossy().into_owned();
+        println!("with {name}");
+        let named = name.clone();
+        (
+            name,
+            World::scripts(move |settings| settings.javascript = Some(named)),
+        )
+    })
+}
+
+#[tokio::test]
+async fn exports_are_tools() {
+    for (runtime, world) in each() {
+        world.write("greet.ts", GREET);
+        world.write(
+            "math.ts",
+            r#"
+export const add = { description: "Adds.", args: {}, execute: async () => ({ sum: 3 }) };
+export const helper = () => 1;
+export const nothing = { description: "No tool" };
+"#,
+        );
+        world.open().await;
+        assert_eq!(world.problems(), [""; 0], "{runtime}");
+        assert_eq!(world.names(), ["greet", "math_add"], "{runtime}");
+        let output = world
+            .output("greet", json!({"name": "Ada", "times": 2}))
+            .await;
+        assert_eq!(output, "Hello Ada! Hello Ada!", "{runtime}");
+        let outcome = world.call("math_add", json!({})).await.unwrap();
+        assert_eq!(outcome.structured, Some(json!({"sum": 3})), "{runtime}");
+        let error = world.refused("greet", json!({"name": 5})).await;
+        assert_eq!(error.code, ErrorCode::InvalidArguments, "{runtime}");
+        let litter = std::fs::read_dir(world.tools()).unwrap().count();
+        assert_eq!(litter, 2, "nothing is written beside the files");
+        world.end().await;
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_module_loads() {
+    for (runtime, world) in each() {
+        let kinds = [
+            (
+                "esm.mjs",
+                "export default { description: 'E', args: {}, execute: () => 'esm' };",
+            ),
+            (
+                "common.cjs",
+                "module.exports = { description: 'C', args: {}, execute: () => __filename };",
+            ),
+            (
+                "old.js",
+                "const path = require('node:path'); exports.x = { description: 'O', args: {}, execute: () => path.sep };",
+            ),
+            (
+                "typed.mts",
+                "const t: string = 'typed'; export default { description: 'M', args: {}, execute: (): string => t };",
+            ),
+            (
+                "ctyped.cts",
+                "const t: string = 'ctyped'; module.exports = { description: 'M', args: {}, execute: (): string => t };",
+            ),
+            (
+                "all.ts",
+                r#"
+import { word } from "./_lib/words.js";
+import data from "./_data.json" with { type: "json" };
+enum Level { Low = 1, High }
+const late = await Promise.resolve("later");
+export default { description: "A", args: {}, execute: () => [word, data.n, Level.High, late].join(" ") };
+"#,
+            ),
+        ];
+        world.write("_lib/words.ts", "export const word: string = 'word';\n");
+        world.write("_data.json", "{\"n\": 7}");
+        for (file, text) in kinds {
+            world.write(file, text);
+        }
+        world.open().await;
+        assert_eq!(world.problems(), [""; 0], "{runtime}");
+        let path = world.tools().join("common.cjs");
+        for (tool, gives) in [
+            ("esm", "esm"),
+            ("common", path.to_str().unwrap()),
+            ("old_x", "/"),
+            ("typed", "typed"),
+            ("ctyped", "ctyped"),
+            ("all", "word 7 2 later"),
+        ] {
+            assert_eq!(
+                world.output(tool, json!({})).await,
+                gives,
+                "{runtime} {tool}"
+            );
+        }
+        // What it imports belongs to it.
+        world.write("_lib/words.ts", "export const word: string = 'changed';\n");
+        world.until("all", json!({}), "changed 7 2 later").await;
+        world.end().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_bad_file_is_told() {
+    let cases = [
+        ("export default {", "error SyntaxError file.ts:1"),
+        (
+            "export const a = 1;\nimport 'no-such-package';",
+            "error ImportError file.ts",
+        ),
+        (
+            "export const a = 1;\n\nthrow new Error('what now');",
+            "error ImportError file.ts:3",
+        ),
+        (
+            "@sealed\nexport class A {}\nfunction sealed(a: any) {}",
+            "error SyntaxError file.ts:1",
+        ),
+        (
+            "export const a = 1;\nprocess.exit(3);",
+            "error ImportError file.ts",
+        ),
+    ];
+    for (runtime, world) in each() {
+        world.write("greet.ts", GREET);
+        world.open().await;
+        for (text, begins) in cases {
+            world.write("file.ts", text);
+            world.reload().await;
+            let problems = world.problems();
+            let errors: Vec<&String> = problems
+                .iter()
+                .filter(|one| one.starts_with("error"))
+                .collect();
+            assert_eq!(errors.len(), 1, "{runtime}: {text}: {problems:?}");
+            assert!(
+                errors[0].starts_with(begins),
+                "{runtime}: {text}: {problems:?}"
+            );
+            let catalog = world.crib.tools();
+            assert!(catalog.problems().iter().all(|one| !one.hint.is_empty()));
+            assert_eq!(world.names(), ["greet"], "{runtime}: its neighbour works");
+        }
+        world.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_never_loads_is_given_up() {
+    let world = World::with(Limits {
+        handshake: Duration::from_secs(2),
+        ..limits()
+    });
+    world.write("file.js", "export default 1;\nfor (;;) {}");
+    world.open().await;
+    let problems = world.problems();
+    assert!(
+        problems[0].starts_with("error Timeout file.js"),
+        "{problems:?}"
+    );
+    world.nothing_runs().await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_is_buns_own_needs_bun() {
+    for (runtime, world) in each() {
+        world.write(
+            "file.ts",
+            "export default { description: 'B', args: {}, execute: () => Bun.version };",
+        );
+        world.open().await;
+        let outcome = world.call("file", json!({})).await;
+        if runtime.contains("bun") {
+            assert!(!outcome.unwrap().output.is_empty());
+        } else {
+            let problem = world.problem();
+            assert_eq!(problem.error_type, ErrorType::Import);
+            assert!(problem.message.contains("`Bun` in line 1"), "{problem:?}");
+        }
+        world.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_broken_save_leaves_the_last_good_version() {
+    let world = World::scripts(|_| {});
+    world.write("greet.ts", GREET);
+    world.open().await;
+    for broken in [
+        "export default {",
+        "export const a = 1;\nthrow new Error('x');",
+    ] {
+        world.write("greet.ts", broken);
+        world.reload().await;
+        assert!(world.crib.tools().get("greet").unwrap().stale, "{broken}");
+        assert_eq!(
+            world.output("greet", json!({"name": "Ada"})).await,
+            "Hello Ada!"
+        );
+        let after = world.restarted().await;
+        assert!(after.crib.tools().get("greet").unwrap().stale);
+        after.end_workers().await;
+    }
+    world.write("greet.ts", GREET.replace("Hello", "Bye"));
+    world
+        .until("greet", json!({"name": "Ada"}), "Bye Ada!")
+        .await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_untrusted_file_is_only_read() {
+    let world = World::scripts(|_| {});
+    let mark = world.sign("ran");
+    world.write(
+        "greet.ts",
+        format!("{GREET}\nimport fs from 'node:fs'; fs.writeFileSync({mark:?}, '');"),
+    );
+    let access = Access::Untrusted {
+        project: world.root.join("project"),
+    };
+    world.open_as(access, &[]).await;
+    let catalog = world.crib.tools();
+    let tool = catalog.get("greet").unwrap();
+    assert_eq!(tool.status().as_str(), "untrusted");
+    assert_eq!(tool.spec.description, "Greets somebody.");
+    assert!(!mark.exists() && world.processes().is_empty());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_scan_warns_or_refuses() {
+    for (scan, begins) in [(Scan::Warn, "warning "), (Scan::Strict, "error ")] {
+        let world = World::scripts(|settings| settings.scan = scan);
+        world.write(
+            "greet.ts",
+            format!("import cp from 'node:child_process';\n{GREET}"),
+        );
+        world.open().await;
+        let problems = world.problems();
+        let wanted = format!("{begins}SecurityError greet.ts:1");
+        assert!(problems[0].starts_with(&wanted), "{problems:?}");
+        assert_eq!(world.names().is_empty(), scan == Scan::Strict);
+        world.end().await;
+    }
+}
+
+/// A package of the test's own, from a folder: no registry is asked.
+#[tokio::test]
+async fn packages_beside_a_tool_are_installed_once() {
+    let world = World::scripts(|_| {});
+    let package = world.root.join("home/words");
+    std::fs::create_dir_all(&package).unwrap();
+    let manifest = r#"{"name": "crib-words", "version": "1.0.0", "main": "index.js"}"#;
+    std::fs::write(package.join("package.json"), manifest).unwrap();
+    std::fs::write(
+        package.join("index.js"),
+        "module.exports = { hello: 'from a package' };",
+    )
+    .unwrap();
+    let beside = json!({"dependencies": {"crib-words": format!("file:{}", package.display()), "@opencode-ai/plugin": "1.0.0"}});
+    world.write("say/package.json", beside.to_string());
+    world.write(
+        "say/tool.ts",
+        r#"
+import words from "crib-words";
+import { tool } from "@opencode-ai/plugin";
+export default tool({ description: "Says it.", args: {}, execute: async () => words.hello });
+"#,
+    );
+    world.open().await;
+    assert_eq!(world.problems(), [""; 0]);
+    assert_eq!(world.output("say", json!({})).await, "from a package");
+    let beside: Vec<_> = std::fs::read_dir(world.tools().join("say"))
+        .unwrap()
+        .collect();
+    assert_eq!(beside.len(), 2, "nothing is written beside the file");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_call_hears_of_it() {
+    for (runtime, world) in each() {
+        let (waiting, heard) = (world.sign("waiting"), world.sign("heard"));
+        world.write(
+            "wait.ts",
+            format!(
+                r#"
+import fs from "node:fs";
+export default {{
+  description: "Waits until it is told to stop.",
+  args: {{}},
+  execute: (args: unknown, context: {{ abort: AbortSignal }}) => new Promise((done) => {{
+    context.abort.addEventListener("abort", () => {{ fs.writeFileSync({heard:?}, ""); done("stopped"); }});
+    fs.writeFileSync({waiting:?}, "");
+  }}),
+}};
+"#
+            ),
+        );
+        world.open().await;
+        let call = world.begin("wait", json!({}));
+        world.seen("waiting").await;
+        call.abort();
+        eventually(&format!("{runtime} hears of it"), || heard.exists()).await;
+        world.end().await;
+    }
+}
