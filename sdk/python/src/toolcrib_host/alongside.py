@@ -64,6 +64,7 @@ class Alongside:
 
     def start(self, message: dict[str, Any]) -> None:
         asked = message["id"]
+        self.host.waiting.discard(asked)
         try:
             entry, given, known = self.host.find(message.get("params"))
         except Mismatch as mismatch:

@@ -28,6 +28,7 @@ CONCURRENCY = 16
 INTERRUPT = signal.SIGRTMIN + 9 if hasattr(signal, "SIGRTMIN") else signal.SIGUSR2
 
 NOBODY = object()
+NoneType = type(None)
 
 
 class Host:
@@ -46,7 +47,8 @@ class Host:
         self.running: Any = NOBODY
         self.context: Optional[Context] = None
         self.target: Any = NOBODY
-        #: Calls that were cancelled before they began.
+        #: Calls that have come and are not answered; those of them that were cancelled.
+        self.waiting: set[Any] = set()
         self.dropped: set[Any] = set()
         self.forked = False
 
@@ -68,9 +70,14 @@ class Host:
             if method == "cancel":
                 return self.cancel(message.get("params"))
             return None
-        if method in ("execute", "initialize"):
-            return message
         asked = message["id"]
+        if type(asked) not in (str, int, float, NoneType):
+            return self.wire.send(wire.error_line(None, wire.NO_REQUEST, "an id is a string or a number"))
+        if method == "execute":
+            self.waiting.add(asked)
+            return message
+        if method == "initialize":
+            return message
         if method == "health":
             return self.wire.send(wire.result_line(asked, {"status": "healthy"}))
         if isinstance(method, str):
@@ -85,6 +92,8 @@ class Host:
             return None
         if self.side_by_side:
             return ("cancel", asked)
+        if asked not in self.waiting:
+            return None
         # Added before the look at what runs: the call may begin in between, and then finds it here.
         self.dropped.add(asked)
         if self.running == asked:
@@ -172,8 +181,9 @@ class Host:
         except BaseException as error:
             self.running = NOBODY
             line = self.failed(asked, error)
+        self.waiting.discard(asked)
         if self.dropped:
-            self.dropped.clear()
+            self.dropped.discard(asked)
         if self.forked:
             os._exit(0)
         self.wire.send(line)
