@@ -70,7 +70,7 @@ class Hosted:
         line = self.process.stdout.readline()
         if not line:
             raise EOFError(self.errors())
-        message = json.loads(line, parse_constant=lambda word: pytest_fail(word))
+        message = json.loads(line, parse_constant=not_json)
         assert message["jsonrpc"] == "2.0"
         return dict(message)
 
@@ -108,7 +108,9 @@ class Hosted:
     def ask(self, method: str, params: Any, identity: Any = None) -> dict[str, Any]:
         return self.answer(self.send(method, params, identity))
 
-    def load(self, text: str, others: Optional[dict[str, str]] = None, file: str = FILE, directory: str = DIRECTORY) -> dict[str, Any]:
+    def load(
+        self, text: str, others: Optional[dict[str, str]] = None, file: str = FILE, directory: str = DIRECTORY
+    ) -> dict[str, Any]:
         texts = {file: textwrap.dedent(text)}
         for name, other in (others or {}).items():
             texts[str(Path(file).parent / name)] = textwrap.dedent(other)
@@ -144,5 +146,5 @@ class Hosted:
         return self.stderr.read().decode(errors="replace")
 
 
-def pytest_fail(word: str) -> None:
+def not_json(word: str) -> None:
     raise AssertionError(f"{word} is not JSON")

@@ -11,8 +11,8 @@ import uuid
 from typing import Any, Deque, Dict, FrozenSet, List, Literal, Mapping, Optional, Set, Tuple, Union
 
 import pytest
-import types_used as use
 
+import types_used as use
 from toolcrib.convert import Mismatch
 from toolcrib.schema import Shapes
 

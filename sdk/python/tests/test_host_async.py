@@ -6,10 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+
 from hosting import Hosted
 
 HEAD = "from toolcrib import tool, Context\nimport asyncio, sys, threading, time\n"
-MEETING = HEAD + '''
+MEETING = (
+    HEAD
+    + '''
 guests = []
 full = asyncio.Event()
 
@@ -49,6 +52,7 @@ async def quick(a: str = "x") -> str:
     """Quick."""
     return a
 '''
+)
 
 
 def test_side_by_side(host: Hosted) -> None:
@@ -91,7 +95,9 @@ def test_cancel_of_a_plain_call(host: Hosted) -> None:
 def test_health_while_the_loop_is_blocked(host: Hosted, tmp_path: Path) -> None:
     door = tmp_path / "door"
     os.mkfifo(door)
-    host.loaded(HEAD + f'@tool\nasync def f(ctx):\n    """F."""\n    ctx.progress(1)\n    return open({str(door)!r}).read()\n')
+    host.loaded(
+        HEAD + f'@tool\nasync def f(ctx):\n    """F."""\n    ctx.progress(1)\n    return open({str(door)!r}).read()\n'
+    )
     call = host.start("f")
     host.notice()
     assert host.ask("health", {})["result"]["status"] == "healthy"
@@ -111,7 +117,10 @@ def test_health_while_the_loop_is_blocked(host: Hosted, tmp_path: Path) -> None:
     ],
 )
 def test_failures(host: Hosted, body: str, words: str) -> None:
-    host.loaded(HEAD + f'@tool\nasync def f():\n    """F."""\n    {body}\n@tool\nasync def ok():\n    """OK."""\n    return "alive"\n')
+    host.loaded(
+        HEAD
+        + f'@tool\nasync def f():\n    """F."""\n    {body}\n@tool\nasync def ok():\n    """OK."""\n    return "alive"\n'
+    )
     error = host.error("f")
     assert error["code"] == -32001
     assert words in error["message"]
@@ -132,7 +141,9 @@ def test_bad_params(host: Hosted) -> None:
 
 
 def test_init_shares_the_loop(host: Hosted) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + '''
 async def start(init):
     return {"loop": asyncio.get_running_loop()}
 
@@ -141,6 +152,7 @@ async def f(ctx: Context):
     """F."""
     return ctx.init["loop"] is asyncio.get_running_loop()
 '''
+    )
     host.loaded(text)
     assert host.result("f") is True
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hosting import CONTEXT, FILE, Hosted
 
 HEAD = "from toolcrib import tool, Context, Result, Attachment\nimport os, sys, time, threading\n"
@@ -70,7 +71,13 @@ RESULTS: list[tuple[str, Any]] = [
     ("return '\\u2028\\n\\x00\\U0001f600'", "\u2028\n\x00\U0001f600"),
     ("return '\\ud83d\\ude00 \\ud800'", "\U0001f600 \ufffd"),
     ("return {'a': b'hi'}", {"a": "aGk="}),
-    ("return b'hi'", {"output": "2 bytes, application/octet-stream", "attachments": [{"type": "file", "mimeType": "application/octet-stream", "data": "aGk="}]}),
+    (
+        "return b'hi'",
+        {
+            "output": "2 bytes, application/octet-stream",
+            "attachments": [{"type": "file", "mimeType": "application/octet-stream", "data": "aGk="}],
+        },
+    ),
 ]
 
 
@@ -120,7 +127,12 @@ def test_system_calls(host: Hosted) -> None:
 def test_traceback_has_the_users_frames_only(host: Hosted) -> None:
     body = "import json\ndef hook(pairs):\n    return inner()\njson.loads('{}', object_pairs_hook=hook)"
     text = one(body, head="from _shared import inner")
-    host.load(text, {"_shared.py": "import json\ndef inner():\n    try:\n        json.loads('nope')\n    except ValueError as e:\n        raise RuntimeError('broken') from e\n"})
+    host.load(
+        text,
+        {
+            "_shared.py": "import json\ndef inner():\n    try:\n        json.loads('nope')\n    except ValueError as e:\n        raise RuntimeError('broken') from e\n"
+        },
+    )
     error = host.error("f")
     assert error["message"] == "broken"
     traceback = error["data"]["traceback"]
@@ -175,7 +187,11 @@ def test_much_output(host: Hosted) -> None:
 
 
 def test_stdin_is_empty(host: Hosted) -> None:
-    host.loaded(one("import subprocess\nreturn [sys.stdin.read(), subprocess.run(['cat'], capture_output=True, text=True).stdout]"))
+    host.loaded(
+        one(
+            "import subprocess\nreturn [sys.stdin.read(), subprocess.run(['cat'], capture_output=True, text=True).stdout]"
+        )
+    )
     assert host.result("f") == ["", ""]
 
 
@@ -187,7 +203,11 @@ def test_a_forked_child_does_not_answer(host: Hosted) -> None:
 
 
 def test_sync_calls_are_on_the_main_thread(host: Hosted) -> None:
-    host.loaded(one("import signal\nsignal.signal(signal.SIGUSR1, lambda *_: None)\nreturn threading.current_thread() is threading.main_thread()"))
+    host.loaded(
+        one(
+            "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: None)\nreturn threading.current_thread() is threading.main_thread()"
+        )
+    )
     assert host.result("f") is True
 
 
@@ -217,7 +237,12 @@ def test_calls_that_wait_their_turn(host: Hosted, tmp_path: Path) -> None:
     assert [answer.get("result") for answer in answers] == [None if n == 7 else n for n in range(50)]
 
 
-CANCELLED = ["time.sleep(600)", "while True:\n    pass", "import subprocess\nsubprocess.run(['sleep', '600'])", "threading.Event().wait()"]
+CANCELLED = [
+    "time.sleep(600)",
+    "while True:\n    pass",
+    "import subprocess\nsubprocess.run(['sleep', '600'])",
+    "threading.Event().wait()",
+]
 
 
 @pytest.mark.parametrize("body", CANCELLED)
@@ -234,7 +259,12 @@ def test_cancel(host: Hosted, body: str) -> None:
 
 
 def test_cancel_lets_the_tool_tidy_up(host: Hosted) -> None:
-    host.loaded(one("ctx.progress(1)\ntry:\n    time.sleep(600)\nfinally:\n    ctx.log('info', f'tidy {bool(ctx.cancelled)}')", "ctx"))
+    host.loaded(
+        one(
+            "ctx.progress(1)\ntry:\n    time.sleep(600)\nfinally:\n    ctx.log('info', f'tidy {bool(ctx.cancelled)}')",
+            "ctx",
+        )
+    )
     call = host.start("f")
     host.notice()
     host.notify("cancel", {"id": call})
@@ -278,7 +308,7 @@ def test_protocol_errors(host: Hosted) -> None:
     assert host.ask("health", {})["result"]["status"] == "healthy"
 
 
-@pytest.mark.parametrize("identity", ["a", "ü\u2028\"", 0, 7, 2**60])
+@pytest.mark.parametrize("identity", ["a", 'ü\u2028"', 0, 7, 2**60])
 def test_ids_come_back(host: Hosted, identity: Any) -> None:
     host.loaded(one("return 'x'"))
     assert host.call("f", {}, identity)["id"] == identity
@@ -312,7 +342,14 @@ def test_deep_values(host: Hosted) -> None:
 
 def test_pieces_of_lines(host: Hosted) -> None:
     host.loaded(one("return 'x'"))
-    line = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "execute", "params": {"tool": "f", "input": {}, "context": CONTEXT}}).encode()
+    line = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "execute",
+            "params": {"tool": "f", "input": {}, "context": CONTEXT},
+        }
+    ).encode()
     for byte in line[:40]:
         host.write(bytes([byte]))
     host.write(line[40:] + b"\n" + line[:9])
@@ -336,7 +373,13 @@ def test_end_of_stdin(host: Hosted) -> None:
     assert "tidy" in host.errors()
 
 
-@pytest.mark.parametrize("body", ["ctx.progress(1)\ntime.sleep(600)", "threading.Thread(target=lambda: time.sleep(600)).start()\nctx.progress(1)"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "ctx.progress(1)\ntime.sleep(600)",
+        "threading.Thread(target=lambda: time.sleep(600)).start()\nctx.progress(1)",
+    ],
+)
 def test_end_of_stdin_while_something_runs(host: Hosted, body: str) -> None:
     host.loaded(one(body, "ctx"))
     host.start("f")

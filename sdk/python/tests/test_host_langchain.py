@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hosting import Hosted
 
 FILES = Path(__file__).parent / "langchain_files"
 INSTALLED = find_spec("langchain_core") is not None
-WITH_PACKAGE = pytest.param(False, id="package", marks=pytest.mark.skipif(not INSTALLED, reason="langchain-core is not installed"))
+WITH_PACKAGE = pytest.param(
+    False, id="package", marks=pytest.mark.skipif(not INSTALLED, reason="langchain-core is not installed")
+)
 
 
 @pytest.fixture(params=[WITH_PACKAGE, pytest.param(True, id="stand-in")])
@@ -99,7 +102,12 @@ def check_trip(host: Hosted, tool: dict[str, Any]) -> None:
     assert tool["name"] == "plan-trip"
     assert tool["description"] == "Plan a trip."
     by = tool["inputSchema"]["properties"]["by"]
-    assert by == {"enum": ["train", "ship"], "type": "string", "default": "train", "description": "How to travel"}
+    assert by == {
+        "enum": ["train", "ship"],
+        "type": "string",
+        "default": "train",
+        "description": "How to travel",
+    }
     given = {"stops": [{"place": "Bergen", "nights": 2}, {"place": "Oslo"}]}
     assert host.result("plan-trip", given) == "by train: Bergen (2), Oslo (1)"
     error = host.error("plan-trip", {"stops": [{"nights": 2}]})

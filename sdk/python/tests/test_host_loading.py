@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hosting import DIRECTORY, FILE, Hosted
 
 HEAD = "from toolcrib import tool, Context\n"
@@ -39,14 +40,17 @@ def test_a_simple_file(host: Hosted) -> None:
 
 
 def test_all_options(host: Hosted) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + """
 @tool(name="full", description="Does all", title="All", read_only=True, idempotent=True, destructive=False,
       open_world=False, timeout_ms=5000, tags=["a"], aliases=("b",), metadata={"k": 1}, version="1.2.3",
       output_schema={"type": "object"}, permissions={"can_read_files": True, "canNetwork": False, "required": ["read", "exec"],
       "allowed_environment_vars": ["HOME"]}, sandbox={"max_memory_mb": 64, "allowedPaths": ["/tmp"], "max_execution_ms": 10})
 def f() -> dict:
     return {}
-'''
+"""
+    )
     (tool,) = host.loaded(text)["tools"]
     del tool["inputSchema"], tool["line"]
     assert tool == {
@@ -85,22 +89,59 @@ def test_empty_file(host: Hosted) -> None:
 
 
 BAD_NEIGHBOURS = [
-    ('@tool\ndef bad():\n    pass\n', "ValidationError", "has no description", 11),
+    ("@tool\ndef bad():\n    pass\n", "ValidationError", "has no description", 11),
     ('@tool(name="a b")\ndef bad():\n    """B."""\n', "ValidationError", "'a b' is no name for a tool", 11),
     ('@tool(nmae="bad")\ndef bad():\n    """B."""\n', "ValidationError", "did you mean 'name'?", 11),
-    ('@tool\ndef bad(*values: int):\n    """B."""\n', "ValidationError", "*values can't be given by name", 11),
-    ('@tool\ndef bad(n: complex):\n    """B."""\n', "ValidationError", "the type complex has no JSON form", 11),
-    ('@tool\ndef bad(n: "Nope"):\n    """B."""\n', "ValidationError", "the type 'Nope' is not known here", 11),
+    (
+        '@tool\ndef bad(*values: int):\n    """B."""\n',
+        "ValidationError",
+        "*values can't be given by name",
+        11,
+    ),
+    (
+        '@tool\ndef bad(n: complex):\n    """B."""\n',
+        "ValidationError",
+        "the type complex has no JSON form",
+        11,
+    ),
+    (
+        '@tool\ndef bad(n: "Nope"):\n    """B."""\n',
+        "ValidationError",
+        "the type 'Nope' is not known here",
+        11,
+    ),
     ('@tool\ndef bad():\n    """B."""\n    yield 1\n', "ValidationError", "it yields", 11),
     ('@tool\nasync def bad():\n    """B."""\n    yield 1\n', "ValidationError", "it yields", 11),
-    ('@tool(metadata={"a": object()})\ndef bad():\n    """B."""\n', "ValidationError", "has no JSON form", 11),
-    ('@tool\ndef first():\n    """B."""\n', "NameClash", "there is a tool named 'first' already in line 4", 11),
-    ('@tool(name="first")\ndef bad():\n    """B."""\n', "NameClash", "there is a tool named 'first' already", 11),
-    ('def broken(start):\n    raise OSError("no net")\n@tool(init=broken)\ndef bad():\n    """B."""\n', "ValidationError", "the init of 'bad' failed: OSError: no net", 13),
+    (
+        '@tool(metadata={"a": object()})\ndef bad():\n    """B."""\n',
+        "ValidationError",
+        "has no JSON form",
+        11,
+    ),
+    (
+        '@tool\ndef first():\n    """B."""\n',
+        "NameClash",
+        "there is a tool named 'first' already in line 4",
+        11,
+    ),
+    (
+        '@tool(name="first")\ndef bad():\n    """B."""\n',
+        "NameClash",
+        "there is a tool named 'first' already",
+        11,
+    ),
+    (
+        'def broken(start):\n    raise OSError("no net")\n@tool(init=broken)\ndef bad():\n    """B."""\n',
+        "ValidationError",
+        "the init of 'bad' failed: OSError: no net",
+        13,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("bad", "kind", "words", "line"), BAD_NEIGHBOURS, ids=[words for _, _, words, _ in BAD_NEIGHBOURS])
+@pytest.mark.parametrize(
+    ("bad", "kind", "words", "line"), BAD_NEIGHBOURS, ids=[words for _, _, words, _ in BAD_NEIGHBOURS]
+)
 def test_a_bad_tool_hides_no_neighbour(host: Hosted, bad: str, kind: str, words: str, line: int) -> None:
     text = f'{HEAD}\n@tool\ndef first() -> str:\n    """First."""\n    return "1"\n\n\n\n{bad}\n@tool\ndef last():\n    """Last."""\n    return "2"\n'
     result = host.loaded(text)
@@ -124,7 +165,9 @@ def test_warnings_leave_the_tool(host: Hosted) -> None:
 
 
 def test_which_functions_are_tools(host: Hosted) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + '''
 import functools
 from ._shared import elsewhere, double
 
@@ -167,7 +210,10 @@ again = outside
 if __name__ == "__main__":
     raise SystemExit("this does not run")
 '''
-    shared = HEAD + '''
+    )
+    shared = (
+        HEAD
+        + '''
 @tool
 def elsewhere():
     """Belongs to the other file."""
@@ -175,6 +221,7 @@ def elsewhere():
 def double(a: int, b: int) -> int:
     return a * b
 '''
+    )
     result = host.loaded(text, {"_shared.py": shared})
     assert names(result) == ["outside", "inside", "one", "two", "part"]
     assert result["problems"] == []
@@ -184,7 +231,12 @@ def double(a: int, b: int) -> int:
     assert host.result("part", {"a": 2}) == 6
 
 
-IMPORTS = ["from ._shared import VALUE", "from . import _shared; VALUE = _shared.VALUE", "from _shared import VALUE", "import _shared; VALUE = _shared.VALUE"]
+IMPORTS = [
+    "from ._shared import VALUE",
+    "from . import _shared; VALUE = _shared.VALUE",
+    "from _shared import VALUE",
+    "import _shared; VALUE = _shared.VALUE",
+]
 
 
 @pytest.mark.parametrize("line", IMPORTS)
@@ -195,8 +247,15 @@ def test_siblings(host: Hosted, line: str) -> None:
 
 
 def test_one_module_under_two_names(host: Hosted) -> None:
-    text = HEAD + 'import _a\nfrom . import _a as b\nfrom .pack.part import P\nimport pack.part\n@tool\ndef f():\n    """F."""\n    return [_a is b, P is pack.part.P, _a.Q]\n'
-    others = {"_a.py": "from . import pack\nfrom .pack import Q\n", "pack/__init__.py": "Q = 5\n", "pack/part.py": "from . import Q\nclass P: pass\n"}
+    text = (
+        HEAD
+        + 'import _a\nfrom . import _a as b\nfrom .pack.part import P\nimport pack.part\n@tool\ndef f():\n    """F."""\n    return [_a is b, P is pack.part.P, _a.Q]\n'
+    )
+    others = {
+        "_a.py": "from . import pack\nfrom .pack import Q\n",
+        "pack/__init__.py": "Q = 5\n",
+        "pack/part.py": "from . import Q\nclass P: pass\n",
+    }
     host.loaded(text, others)
     assert host.result("f") == [True, True, 5]
 
@@ -229,7 +288,8 @@ def not_loaded(host: Hosted, text: str, others: Any = None) -> dict[str, Any]:
 
 def test_syntax_error(host: Hosted) -> None:
     error = not_loaded(host, "x = 1\ny = (\n")
-    assert (error["errorType"], error["line"], error["column"]) == ("SyntaxError", 2, 5)
+    assert (error["errorType"], error["line"]) == ("SyntaxError", 2)
+    assert error["column"] in (5, 6)  # 3.9 points behind it
     assert error["message"]
 
 
@@ -247,7 +307,12 @@ def test_null_byte(host: Hosted) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "words", "hint"),
     [
-        ("x = 1\nimport no_such_thing\n", 2, "there is no module 'no_such_thing'", '# dependencies = ["no_such_thing"]'),
+        (
+            "x = 1\nimport no_such_thing\n",
+            2,
+            "there is no module 'no_such_thing'",
+            '# dependencies = ["no_such_thing"]',
+        ),
         ("import no_such_thing.part\n", 1, "there is no module 'no_such_thing'", "requirements.txt"),
         ("from . import _nope\n", 1, "cannot import name '_nope'", "see the line"),
         ("from ._nope import x\n", 1, "there is no file _nope.py beside this file", "write _nope.py"),
@@ -288,7 +353,9 @@ def test_byte_order_mark(host: Hosted) -> None:
 
 
 def test_init(host: Hosted) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + '''
 async def start(init):
     return {"description": "In " + init.directory, "tags": ["x"], "read_only": True, "pool": [1, 2],
             "input_schema": {"type": "object", "properties": {"a": {"enum": ["p", "q"]}}}}
@@ -307,6 +374,7 @@ def g():
     """Stays."""
     return "g"
 '''
+    )
     f, g = host.loaded(text)["tools"]
     assert f["description"] == "In " + DIRECTORY
     assert f["tags"] == ["x"]
@@ -319,7 +387,9 @@ def g():
 
 
 def test_output_schema(host: Hosted) -> None:
-    text = HEAD + '''
+    text = (
+        HEAD
+        + '''
 from dataclasses import dataclass
 @dataclass
 class Sum:
@@ -333,13 +403,17 @@ def g(a: int):
     """G."""
     return Sum(a)
 '''
+    )
     schema = {"type": "object", "properties": {"total": {"type": "integer"}}, "required": ["total"]}
     assert [tool["outputSchema"] for tool in host.loaded(text)["tools"]] == [schema, schema]
     assert host.result("f", {"a": 3}) == {"total": 3}
 
 
 def test_future_annotations(host: Hosted) -> None:
-    text = "from __future__ import annotations\n" + HEAD + '''
+    text = (
+        "from __future__ import annotations\n"
+        + HEAD
+        + '''
 from dataclasses import dataclass
 from typing import Optional
 @tool
@@ -351,6 +425,7 @@ class Node:
     value: int
     nodes: list[Node]
 '''
+    )
     (tool,) = host.loaded(text)["tools"]
     assert list(tool["inputSchema"]["properties"]) == ["n", "k"]
     assert host.result("f", {"n": {"value": 5, "nodes": [{"value": 1, "nodes": []}]}}) == 7

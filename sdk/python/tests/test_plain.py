@@ -12,8 +12,8 @@ import uuid
 from typing import Any
 
 import pytest
-import types_used as use
 
+import types_used as use
 from toolcrib import Attachment, Result
 from toolcrib.plain import NoJson, plain, result_of
 
@@ -63,14 +63,16 @@ def test_plain(value: Any, expected: Any) -> None:
     assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize("value", [object(), {"a": object()}, [1, lambda: 1], print, {(1, 2): 3}, iter([1]), ValueError("x")])
+@pytest.mark.parametrize(
+    "value", [object(), {"a": object()}, [1, lambda: 1], print, {(1, 2): 3}, iter([1]), ValueError("x")]
+)
 def test_no_json(value: Any) -> None:
     with pytest.raises(NoJson):
         plain(value)
 
 
 def test_the_type_is_named() -> None:
-    with pytest.raises(NoJson, match="a value of type types.SimpleNamespace has no JSON form"):
+    with pytest.raises(NoJson, match=r"a value of type types\.SimpleNamespace has no JSON form"):
         plain({"a": types.SimpleNamespace()})
 
 
@@ -85,7 +87,13 @@ def test_results() -> None:
 
 
 def test_result_and_attachment() -> None:
-    result = Result("a", title="b", metadata={"c": 1}, attachments=[Attachment("d"), Attachment(PNG, name="e.png")], is_error=True)
+    result = Result(
+        "a",
+        title="b",
+        metadata={"c": 1},
+        attachments=[Attachment("d"), Attachment(PNG, name="e.png")],
+        is_error=True,
+    )
     assert result_of(result) == {
         "output": "a",
         "title": "b",

@@ -11,11 +11,24 @@ import re
 import sys
 import typing
 import uuid
-from typing import Annotated, Any, Dict, FrozenSet, List, Literal, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    Annotated,
+    Any,
+    Dict,
+    FrozenSet,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 import pytest
-import types_used as use
 
+import types_used as use
 from toolcrib.references import each, without_titles
 from toolcrib.schema import NoShape, Shapes
 
@@ -38,7 +51,12 @@ def fixed(*items: Any) -> dict[str, Any]:
 
 
 def record(properties: dict[str, Any], *required: str, **more: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {}), **more}
+    return {
+        "type": "object",
+        "properties": properties,
+        **({"required": list(required)} if required else {}),
+        **more,
+    }
 
 
 def either(*branches: Any) -> dict[str, Any]:
@@ -50,7 +68,9 @@ def text(form: str) -> dict[str, Any]:
 
 
 POINT = record(
-    {"x": {**NUMBER, "description": "To the right."}, "y": {**NUMBER, "default": 0.0}}, "x", description="A point."
+    {"x": {**NUMBER, "description": "To the right."}, "y": {**NUMBER, "default": 0.0}},
+    "x",
+    description="A point.",
 )
 MOVIE = record({"title": STRING, "year": INTEGER}, "title", "year")
 ANY_DICT = {"type": "object", "additionalProperties": True}
@@ -124,7 +144,11 @@ TABLE: list[tuple[str, Any, dict[str, Any], bool]] = [
         "dataclass with default_factory",
         use.Line,
         {
-            **record({"start": {"$ref": "#/$defs/Point"}, "end": {"$ref": "#/$defs/Point"}, "tags": array(STRING)}, "start", "end"),
+            **record(
+                {"start": {"$ref": "#/$defs/Point"}, "end": {"$ref": "#/$defs/Point"}, "tags": array(STRING)},
+                "start",
+                "end",
+            ),
             "$defs": {"Point": POINT},
         },
         True,
@@ -194,9 +218,19 @@ if pydantic is not None:
     ADDRESS = record({"street": STRING, "number": {**INTEGER, "default": 1, "minimum": 1}}, "street")
     TABLE += [
         ("Field ge le", Annotated[int, Field(ge=1, le=5)], {**INTEGER, "minimum": 1, "maximum": 5}, True),
-        ("Field gt lt", Annotated[float, Field(gt=0, lt=1)], {**NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1}, True),
+        (
+            "Field gt lt",
+            Annotated[float, Field(gt=0, lt=1)],
+            {**NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+            True,
+        ),
         ("Field multiple_of", Annotated[int, Field(multiple_of=3)], {**INTEGER, "multipleOf": 3}, True),
-        ("Field description", Annotated[str, Field(description="words")], {**STRING, "description": "words"}, True),
+        (
+            "Field description",
+            Annotated[str, Field(description="words")],
+            {**STRING, "description": "words"},
+            True,
+        ),
         (
             "Field lengths",
             Annotated[str, Field(min_length=1, max_length=9, pattern="^a")],
@@ -204,10 +238,20 @@ if pydantic is not None:
             True,
         ),
         ("Field list lengths", Annotated[List[int], Field(min_length=1)], array(INTEGER, minItems=1), True),
-        ("Field on Optional", Annotated[Optional[int], Field(ge=1)], either({**INTEGER, "minimum": 1}, NULL), True),
+        (
+            "Field on Optional",
+            Annotated[Optional[int], Field(ge=1)],
+            either({**INTEGER, "minimum": 1}, NULL),
+            True,
+        ),
         ("Field in a list", List[Annotated[int, Field(ge=1)]], array({**INTEGER, "minimum": 1}), True),
         ("annotated-types", Annotated[int, annotated_types.Ge(2)], {**INTEGER, "minimum": 2}, True),
-        ("annotated-types Len", Annotated[List[int], annotated_types.Len(1, 3)], array(INTEGER, minItems=1, maxItems=3), True),
+        (
+            "annotated-types Len",
+            Annotated[List[int], annotated_types.Len(1, 3)],
+            array(INTEGER, minItems=1, maxItems=3),
+            True,
+        ),
         ("conint", pydantic.conint(ge=3), {**INTEGER, "minimum": 3}, True),
         ("model", Address, ADDRESS, True),
         ("list of models", List[Address], array(ADDRESS), True),
@@ -265,7 +309,11 @@ def spread(schema: dict[str, Any]) -> dict[str, Any]:
         if reference:
             rest = {key: value for key, value in part.items() if key != "$ref"}
             return {**change(definitions[reference.rpartition("/")[2]], (*inside, reference)), **rest}
-        part = {key: value for key, value in part.items() if key not in ("$defs", "additionalProperties") or value is not True}
+        part = {
+            key: value
+            for key, value in part.items()
+            if key not in ("$defs", "additionalProperties") or value is not True
+        }
         if part.get("type") == "object":
             part.pop("description", None)
         if part.get("items") == {}:

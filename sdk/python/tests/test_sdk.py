@@ -37,7 +37,10 @@ def test_the_function_stays_what_it_was() -> None:
         ({"tags": "a"}, "tags is a list of strings"),
         ({"timeout_ms": -1}, "timeout_ms is a number of milliseconds above 0"),
         ({"metadata": []}, "metadata is a dict"),
-        ({"permissions": {"can_red_files": True}}, r"permissions has no key 'can_red_files'; did you mean 'can_read_files'\?"),
+        (
+            {"permissions": {"can_red_files": True}},
+            r"permissions has no key 'can_red_files'; did you mean 'can_read_files'\?",
+        ),
         ({"sandbox": []}, "sandbox is a dict"),
         ({"init": 3}, "init is a function"),
         ({"name": 3}, "name is a string"),

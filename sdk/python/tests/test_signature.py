@@ -6,8 +6,8 @@ import functools
 from typing import Any, Optional
 
 import pytest
-import types_used as use
 
+import types_used as use
 from toolcrib import Context, Result
 from toolcrib.convert import Mismatch
 from toolcrib.signature import Signature, read
@@ -67,7 +67,9 @@ def test_positional_only() -> None:
     assert f(*values, **named) == (1, 2, 5)
 
 
-@pytest.mark.parametrize("hint", [Context, Optional[Context], "Context", "Optional[Context]", "Context | None", "toolcrib.Context"])
+@pytest.mark.parametrize(
+    "hint", [Context, Optional[Context], "Context", "Optional[Context]", "Context | None", "toolcrib.Context"]
+)
 def test_context_by_type(hint: Any) -> None:
     def f(a: int, call: Any = None) -> None: ...
 
@@ -102,20 +104,30 @@ def test_default_of_a_wrong_type() -> None:
     found = read(f)
     assert found.schema["properties"] == {"n": {"type": "integer"}}
     assert "required" not in found.schema
-    assert problems(found) == ["warning: the default of parameter `n` does not fit its type: expected an integer, got a string ('x')"]
+    assert problems(found) == [
+        "warning: the default of parameter `n` does not fit its type: expected an integer, got a string ('x')"
+    ]
 
 
 def test_none_as_default_means_optional() -> None:
     def f(n: int = None) -> None: ...  # type: ignore[assignment]
 
     found = read(f)
-    assert found.schema["properties"]["n"] == {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}
+    assert found.schema["properties"]["n"] == {
+        "anyOf": [{"type": "integer"}, {"type": "null"}],
+        "default": None,
+    }
     assert found.bind({"n": None}, None) == ([], {"n": None})
     assert not found.problems
 
 
 def test_defaults_without_json() -> None:
-    def f(a: Any = object(), b: float = float("nan"), c: use.Colour = use.Colour.RED, d: set[int] = frozenset({2, 1})) -> None: ...  # type: ignore[assignment]
+    def f(
+        a: Any = object(),
+        b: float = float("nan"),
+        c: use.Colour = use.Colour.RED,
+        d: set[int] = frozenset({2, 1}),
+    ) -> None: ...  # type: ignore[assignment]
 
     f.__annotations__["d"] = set
     properties = read(f).schema["properties"]
@@ -126,7 +138,7 @@ def test_defaults_without_json() -> None:
 
 
 def test_unknown_type_is_told() -> None:
-    def f(a: Nowhere, b: int) -> None: ...  # type: ignore[name-defined] # noqa: F821
+    def f(a: Nowhere, b: int) -> None: ...  # type: ignore[name-defined]
 
     (problem,) = problems(read(f))
     assert problem.startswith("error: parameter `a`: the type 'Nowhere' is not known here")
@@ -184,7 +196,7 @@ def test_output_schema() -> None:
     def result() -> Result: ...  # type: ignore[empty-body]
     def text() -> str: ...  # type: ignore[empty-body]
     def pair() -> use.Pair: ...  # type: ignore[empty-body]
-    def unknown() -> Nowhere: ...  # type: ignore[name-defined] # noqa: F821
+    def unknown() -> Nowhere: ...  # type: ignore[name-defined]
 
     assert read(movie).output == {
         "type": "object",
@@ -209,7 +221,12 @@ def test_field_as_default() -> None:
         return n
 
     found = read(f)
-    assert found.schema["properties"]["n"] == {"type": "integer", "minimum": 1, "description": "how many", "default": 3}
+    assert found.schema["properties"]["n"] == {
+        "type": "integer",
+        "minimum": 1,
+        "description": "how many",
+        "default": 3,
+    }
     assert found.schema["required"] == ["m"]
     assert found.bind({"m": 1}, None) == ([], {"n": 3, "m": 1})
 

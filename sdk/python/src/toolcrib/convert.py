@@ -30,7 +30,14 @@ class Mismatch(Exception):
         return f"`{path.lstrip('.')}`: {self.reason}"
 
 
-KINDS = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
+KINDS = {
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+}
 
 
 def shown(value: object) -> str:
@@ -140,7 +147,9 @@ def fixed(items: Sequence[Optional[Convert]], make: Callable[[list[Any]], Any]) 
     return convert
 
 
-def mapping(make: Optional[Callable[[dict[Any, Any]], Any]], key: Optional[Convert], item: Optional[Convert]) -> Convert:
+def mapping(
+    make: Optional[Callable[[dict[Any, Any]], Any]], key: Optional[Convert], item: Optional[Convert]
+) -> Convert:
     """An object whose keys are not known beforehand."""
 
     def convert(value: Any) -> Any:

@@ -139,7 +139,7 @@ class Shapes:
         if origin in ARRAYS:
             return self.array(origin, arguments)
         if origin is tuple:
-            return self.tuple(arguments)
+            return self.tuple_of(arguments)
         if origin in MAPPINGS:
             return self.mapping(origin, arguments)
         return self.generic(hint, origin, arguments)
@@ -157,7 +157,7 @@ class Shapes:
         if hint in ARRAYS:
             return self.array(hint, ())
         if hint is tuple:
-            return self.tuple((Any, ...))
+            return self.tuple_of((Any, ...))
         if hint in MAPPINGS:
             return self.mapping(hint, ())
         if type(hint).__name__ == "InitVar":
@@ -205,7 +205,11 @@ class Shapes:
         """Classes of the standard library that JSON has as strings."""
         module, name = kind.__module__, kind.__name__
         formats: dict[tuple[str, str], tuple[str, Callable[[Any], Any], str]] = {
-            ("datetime", "datetime"): ("date-time", to.iso(kind), "a date and time such as 2024-05-01T12:00:00Z"),
+            ("datetime", "datetime"): (
+                "date-time",
+                to.iso(kind),
+                "a date and time such as 2024-05-01T12:00:00Z",
+            ),
             ("datetime", "date"): ("date", to.iso(kind), "a date such as 2024-05-01"),
             ("datetime", "time"): ("time", to.iso(kind), "a time such as 12:00:00"),
             ("datetime", "timedelta"): ("duration", to.read_duration, "a duration such as PT1H30M"),
@@ -241,7 +245,7 @@ class Shapes:
             schema["uniqueItems"] = True
         return Shape(schema, to.array(make, item.convert))
 
-    def tuple(self, arguments: tuple[Any, ...]) -> Shape:
+    def tuple_of(self, arguments: tuple[Any, ...]) -> Shape:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             item = self.shape(arguments[0])
             return Shape({"type": "array", "items": item.schema}, to.array(tuple, item.convert))
@@ -411,9 +415,7 @@ class Shapes:
         names = kind._fields
         shapes = [self.within(kind, hints.get(name, Any)) for name in names]
         whole = self.sequence(shapes, lambda values: kind(*values))
-        fields = {
-            name: (name, shape.convert, name not in kind._field_defaults) for name, shape in zip(names, shapes)
-        }
+        fields = {name: (name, shape.convert, name not in kind._field_defaults) for name, shape in zip(names, shapes)}
         as_object = to.record(fields, kind)
         required = len(names) - len(kind._field_defaults)
         schema = {**whole.schema, "minItems": required}

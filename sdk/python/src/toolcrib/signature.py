@@ -96,10 +96,7 @@ class Signature:
             named[self.context] = context
         if not self.positional:
             return [], named
-        ordered = []
-        for name in self.positional:
-            ordered.append(named.pop(name) if name in named else self.defaults[name])
-        return ordered, named
+        return [named.pop(name) if name in named else self.defaults[name] for name in self.positional], named
 
 
 def inner_function(function: Any) -> Any:
@@ -136,7 +133,7 @@ def parameters_of(function: Any) -> tuple[list[Parameter], Any, dict[str, Any]]:
     import inspect
 
     signature = inspect.signature(function)
-    kinds = {
+    kinds: dict[Any, str] = {
         inspect.Parameter.POSITIONAL_ONLY: "positional",
         inspect.Parameter.VAR_POSITIONAL: "rest",
         inspect.Parameter.VAR_KEYWORD: "keywords",
@@ -176,8 +173,10 @@ def plain_parameters(function: Any) -> list[Parameter]:
         kind = "positional" if number < code.co_posonlyargcount else "named"
         found.append(Parameter(name, kind, defaults[place] if place >= 0 else NOTHING, hints.get(name, NOTHING)))
     named_defaults = function.__kwdefaults__ or {}
-    for name in names[count : count + keywords]:
-        found.append(Parameter(name, "named", named_defaults.get(name, NOTHING), hints.get(name, NOTHING)))
+    found += [
+        Parameter(name, "named", named_defaults.get(name, NOTHING), hints.get(name, NOTHING))
+        for name in names[count : count + keywords]
+    ]
     after = count + keywords
     if code.co_flags & VARARGS:
         found.append(Parameter(names[after], "rest", NOTHING, hints.get(names[after], NOTHING)))
@@ -252,13 +251,17 @@ class Reading:
     def property(self, parameter: Parameter) -> dict[str, Any]:
         """The schema of one parameter; its conversion and default are noted on the way."""
         name = parameter.name
+        schema: dict[str, Any] = {}
+        convert: Optional[to.Convert] = None
         if type(parameter.default).__name__ == "FieldInfo":
             unpack_field(parameter)
             if parameter.default is not NOTHING:
                 self.found.fills[name] = parameter.default
         if parameter.hint is NOTHING:
-            self.problem("warning", f"parameter `{name}` has no type, so it takes any value; write `{name}: str` or the like")
-            schema, convert = {}, None
+            self.problem(
+                "warning",
+                f"parameter `{name}` has no type, so it takes any value; write `{name}: str` or the like",
+            )
         else:
             schema, convert = self.shape(parameter)
         schema = dict(schema)
@@ -311,7 +314,10 @@ class Reading:
         except NoShape as error:
             self.problem("error", f"parameter `{parameter.name}`: {error}")
         except Exception as error:  # a type that breaks when it is looked at
-            self.problem("error", f"parameter `{parameter.name}`: its type can't be read: {type(error).__name__}: {error}")
+            self.problem(
+                "error",
+                f"parameter `{parameter.name}`: its type can't be read: {type(error).__name__}: {error}",
+            )
         return {}, None
 
     def result(self, hint: Any) -> Optional[dict[str, Any]]:
@@ -349,7 +355,7 @@ def top(schema: dict[str, Any]) -> Optional[dict[str, Any]]:
 
 def optional(schema: dict[str, Any]) -> dict[str, Any]:
     """The same, or null, which is also the default."""
-    words = {key: schema[key] for key in ("description", "examples") if key in schema}
+    words: dict[str, Any] = {key: schema[key] for key in ("description", "examples") if key in schema}
     inner = {key: value for key, value in schema.items() if key not in words}
     branches = inner["anyOf"] if set(inner) == {"anyOf"} else [inner]
     return {"anyOf": [*branches, {"type": "null"}], **words, "default": None}

@@ -157,8 +157,12 @@ def validate(model: Any, given: dict[str, Any]) -> dict[str, Any]:
 def injected(hint: Any) -> str:
     """`id`, `config` or `hidden` for a parameter that LangChain fills in; empty for all others."""
     if isinstance(hint, str):
-        return "config" if "RunnableConfig" in hint else "id" if "InjectedToolCallId" in hint else (
-            "hidden" if "Injected" in hint else ""
+        return (
+            "config"
+            if "RunnableConfig" in hint
+            else "id"
+            if "InjectedToolCallId" in hint
+            else ("hidden" if "Injected" in hint else "")
         )
     if getattr(hint, "__name__", "") == "RunnableConfig":
         return "config"
@@ -199,7 +203,7 @@ class Shown:
         return self.function(*values, **named)
 
     def filled(self, context: Any) -> dict[str, Any]:
-        values = {"id": getattr(context, "call_id", ""), "config": {}, "hidden": None}
+        values: dict[str, Any] = {"id": getattr(context, "call_id", ""), "config": {}, "hidden": None}
         return {name: values[how] for name, how in self.fills.items()}
 
 
@@ -211,7 +215,11 @@ def stand_in_entry(tool: Any, function: Any) -> Entry:
     if tool.args_schema is not None:
         schema = model_schema(tool.args_schema)
     elif single:
-        schema = {"type": "object", "properties": {"tool_input": {"type": "string"}}, "required": ["tool_input"]}
+        schema = {
+            "type": "object",
+            "properties": {"tool_input": {"type": "string"}},
+            "required": ["tool_input"],
+        }
     else:
         schema = found.schema
         for severity, message in found.problems:
@@ -238,10 +246,14 @@ def real_entry(tool: Any) -> Entry:
         "_arun" in vars(part) for part in kind.__mro__ if not is_frame(part)
     )
     whole = tool.args_schema
-    needs_id = whole is not None and not isinstance(whole, dict) and any(
-        injected(getattr(field, "annotation", None)) == "id"
-        or any("InjectedToolCallId" in str(note) for note in getattr(field, "metadata", ()))
-        for field in getattr(whole, "model_fields", {}).values()
+    needs_id = (
+        whole is not None
+        and not isinstance(whole, dict)
+        and any(
+            injected(getattr(field, "annotation", None)) == "id"
+            or any("InjectedToolCallId" in str(note) for note in getattr(field, "metadata", ()))
+            for field in getattr(whole, "model_fields", {}).values()
+        )
     )
     as_call = needs_id or tool.response_format == "content_and_artifact"
 

@@ -23,15 +23,13 @@ class Alongside:
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.loop = host.loop or asyncio.new_event_loop()
+        self.loop = host.event_loop()
         self.tasks: dict[Any, tuple[asyncio.Task[None], Optional[Context]]] = {}
         self.side = Side(host)
         self.ended = False
 
     def serve(self) -> None:
         """Runs calls until stdin ends."""
-        asyncio.set_event_loop(self.loop)
-        self.host.loop = self.loop
         self.host.reader.stay(self.wake)
         self.loop.call_soon(self.drain)
         while not self.ended:
@@ -142,7 +140,7 @@ class Side:
             values, named = entry.bind(given, context)
             value = entry.function(*values, **named)
             if hasattr(value, "__await__"):
-                value = asyncio.run_coroutine_threadsafe(whole(value), self.host.loop).result()  # type: ignore[arg-type]
+                value = asyncio.run_coroutine_threadsafe(whole(value), self.host.event_loop()).result()
             return self.host.reply(asked, entry, value)
         except Mismatch as mismatch:
             return wire.error_line(asked, wire.BAD_PARAMS, str(mismatch))
@@ -174,9 +172,7 @@ class Side:
             if self.running == asked:
                 # Not while a line is being written: it would be torn.
                 with self.host.wire.lock:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(self.ident), ctypes.py_object(Cancelled)
-                    )
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident), ctypes.py_object(Cancelled))
 
 
 async def whole(awaitable: Any) -> Any:

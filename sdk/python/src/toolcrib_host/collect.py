@@ -66,7 +66,13 @@ class Collection:
         self.problems: list[dict[str, Any]] = []
 
     def problem(
-        self, name: str, message: str, hint: str, line: int, kind: str = "ValidationError", severity: str = "error"
+        self,
+        name: str,
+        message: str,
+        hint: str,
+        line: int,
+        kind: str = "ValidationError",
+        severity: str = "error",
     ) -> None:
         found: dict[str, Any] = {"errorType": kind, "severity": severity, "message": message, "hint": hint}
         if name:
@@ -124,7 +130,7 @@ class Collection:
         except (TypeError, ValueError, NameError) as error:
             return self.problem(name, f"the signature of {name!r} can't be read: {error}", "decorate a function", line)
         entry = Entry({}, function, found.bind, found.asynchronous, found.context is not None)
-        fields = {"name": name, "description": found.summary, "inputSchema": found.schema}
+        fields: dict[str, Any] = {"name": name, "description": found.summary, "inputSchema": found.schema}
         if found.output is not None:
             fields["outputSchema"] = found.output
         fields.update(declaration.fields)

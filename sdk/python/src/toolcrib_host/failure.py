@@ -123,7 +123,10 @@ def errno_name(error: OSError) -> str:
     if type(error).__name__ == "gaierror":
         import socket
 
-        return next((name for name in dir(socket) if name.startswith("EAI_") and getattr(socket, name) == error.errno), "")
+        return next(
+            (name for name in dir(socket) if name.startswith("EAI_") and getattr(socket, name) == error.errno),
+            "",
+        )
     return errorcode.get(error.errno or 0, "")
 
 

@@ -184,8 +184,8 @@ def load(file: str, texts: dict[str, str]) -> tuple[ModuleType, Finder]:
         raise NotLoaded("IoError", f"the text of {file} did not come with `initialize`", "this is a fault of the crib")
     forget()
     finder = Finder(file, texts)
-    sys.meta_path[:0] = [finder, StandIn(below=True)]  # type: ignore[list-item]
-    sys.meta_path.append(StandIn(below=False))  # type: ignore[arg-type]
+    sys.meta_path[:0] = [finder, StandIn(below=True)]
+    sys.meta_path.append(StandIn(below=False))
     sys.dont_write_bytecode = True
     sys.argv = [file]
     try:
@@ -197,10 +197,15 @@ def load(file: str, texts: dict[str, str]) -> tuple[ModuleType, Finder]:
         raise no_module(error, file, texts) from error
     except SystemExit as error:
         raise not_imported(
-            error, file, "the file calls sys.exit while it is loaded", "put what it does under `if __name__ == \"__main__\":`"
+            error,
+            file,
+            "the file calls sys.exit while it is loaded",
+            'put what it does under `if __name__ == "__main__":`',
         ) from error
     except RecursionError as error:
-        raise not_imported(error, file, f"{type_of(error)}: {words_of(error)}", "it calls itself without end") from error
+        raise not_imported(
+            error, file, f"{type_of(error)}: {words_of(error)}", "it calls itself without end"
+        ) from error
     except BaseException as error:
         words = words_of(error)
         if isinstance(error, ValueError) and "null byte" in words:
@@ -230,7 +235,9 @@ def bad_syntax(error: SyntaxError, file: str) -> NotLoaded:
     if error.filename == file:
         return NotLoaded("SyntaxError", words, hint, error.lineno, error.offset)
     other = os.path.basename(str(error.filename))
-    return NotLoaded("SyntaxError", f"{other}, line {error.lineno}: {words}", hint + f" in {other}", line_in(error, file))
+    return NotLoaded(
+        "SyntaxError", f"{other}, line {error.lineno}: {words}", hint + f" in {other}", line_in(error, file)
+    )
 
 
 def no_module(error: ModuleNotFoundError, file: str, texts: dict[str, str]) -> NotLoaded:
@@ -238,7 +245,12 @@ def no_module(error: ModuleNotFoundError, file: str, texts: dict[str, str]) -> N
     line = line_in(error, file)
     if name == PACKAGE or name.startswith(PACKAGE + "."):
         below = name[len(PACKAGE) + 1 :].replace(".", "/")
-        return NotLoaded("ImportError", f"there is no file {below}.py beside this file", f"write {below}.py, or mend the import", line)
+        return NotLoaded(
+            "ImportError",
+            f"there is no file {below}.py beside this file",
+            f"write {below}.py, or mend the import",
+            line,
+        )
     first = name.partition(".")[0]
     if first in ("langchain", "langchain_core"):
         first = "langchain-core" if first == "langchain_core" else first
@@ -246,7 +258,7 @@ def no_module(error: ModuleNotFoundError, file: str, texts: dict[str, str]) -> N
         return NotLoaded("ImportError", words_of(error), "mend the import", line)
     package = DISTRIBUTIONS.get(first, first)
     hint = (
-        f"name it at the top of the file: `# /// script`, `# dependencies = [\"{package}\"]`, `# ///`; "
+        f'name it at the top of the file: `# /// script`, `# dependencies = ["{package}"]`, `# ///`; '
         f"or add a line `{package}` to requirements.txt beside the file"
     )
     return NotLoaded("ImportError", f"there is no module {name!r}", hint, line)

@@ -173,7 +173,11 @@ class Host:
                 raise Cancelled
             values, named = entry.bind(given, context)
             value = entry.function(*values, **named)
-            line = wire.result_line(asked, value) if type(value) is str and entry.finish is None else self.reply(asked, entry, value)
+            line = (
+                wire.result_line(asked, value)
+                if type(value) is str and entry.finish is None
+                else self.reply(asked, entry, value)
+            )
             self.running = NOBODY
         except Mismatch as mismatch:
             self.running = NOBODY
@@ -208,16 +212,21 @@ class Host:
 
     def wait(self, awaitable: Any) -> Any:
         """Runs something async to its end, on the file's one event loop."""
-        import asyncio
-
-        if self.loop is None:
-            self.loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self.loop)
 
         async def whole() -> Any:
             return await awaitable
 
-        return self.loop.run_until_complete(whole())
+        return self.event_loop().run_until_complete(whole())
+
+    def event_loop(self) -> AbstractEventLoop:
+        import asyncio
+
+        if self.loop is None:
+            # Before 3.10 locks and events belong to the loop that was there when they were made: maybe at import.
+            older = sys.version_info < (3, 10)
+            self.loop = asyncio.get_event_loop() if older else asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        return self.loop
 
     def initialize(self, message: dict[str, Any]) -> None:
         """Loads the file, and tells what is in it."""
@@ -226,7 +235,9 @@ class Host:
         file = script.get("file") if isinstance(script, dict) else None
         texts = script.get("texts") if isinstance(script, dict) else None
         if self.loaded:
-            return self.wire.send(wire.error_line(asked, wire.NO_REQUEST, "a file is loaded already; start another host"))
+            return self.wire.send(
+                wire.error_line(asked, wire.NO_REQUEST, "a file is loaded already; start another host")
+            )
         if not isinstance(file, str) or not isinstance(texts, dict):
             return self.wire.send(wire.error_line(asked, wire.BAD_PARAMS, "params.script has no `file` or no `texts`"))
         assert isinstance(script, dict)

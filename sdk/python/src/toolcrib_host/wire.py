@@ -14,7 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-NOT_JSON, NO_REQUEST, NO_METHOD, BAD_PARAMS, NOT_LOADED, FAILED = -32700, -32600, -32601, -32602, -32002, -32001
+NOT_JSON, NO_REQUEST, NO_METHOD, BAD_PARAMS, NOT_LOADED, FAILED = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32002,
+    -32001,
+)
 
 decode = JSONDecoder(strict=False).decode
 encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
