@@ -8,10 +8,10 @@ import decimal
 import pathlib
 import re
 import uuid
-from typing import Any, Deque, Dict, FrozenSet, List, Literal, Mapping, Optional, Set, Tuple, Union
+from collections.abc import Mapping
+from typing import Any, Deque, Dict, FrozenSet, List, Literal, Optional, Set, Tuple, Union
 
 import pytest
-
 import types_used as use
 from toolcrib.convert import Mismatch
 from toolcrib.schema import Shapes

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from hosting import CONTEXT, FILE, Hosted
 
 HEAD = "from toolcrib import tool, Context, Result, Attachment\nimport os, sys, time, threading\n"

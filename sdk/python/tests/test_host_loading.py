@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from hosting import DIRECTORY, FILE, Hosted
 
 HEAD = "from toolcrib import tool, Context\n"

@@ -12,7 +12,6 @@ import uuid
 from typing import Any
 
 import pytest
-
 import types_used as use
 from toolcrib import Attachment, Result
 from toolcrib.plain import NoJson, plain, result_of

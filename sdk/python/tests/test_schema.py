@@ -11,6 +11,7 @@ import re
 import sys
 import typing
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import (
     Annotated,
     Any,
@@ -18,16 +19,13 @@ from typing import (
     FrozenSet,
     List,
     Literal,
-    Mapping,
     Optional,
-    Sequence,
     Set,
     Tuple,
     Union,
 )
 
 import pytest
-
 import types_used as use
 from toolcrib.references import each, without_titles
 from toolcrib.schema import NoShape, Shapes
@@ -213,7 +211,7 @@ if pydantic is not None:
 
     class Folder(pydantic.BaseModel):
         name: str
-        folders: List["Folder"] = []
+        folders: List[Folder] = []
 
     ADDRESS = record({"street": STRING, "number": {**INTEGER, "default": 1, "minimum": 1}}, "street")
     TABLE += [

@@ -156,6 +156,7 @@ class Collection:
         try:
             code = getattr(declaration.init, "__code__", None)
             takes_none = code is not None and code.co_argcount == 0 and not code.co_flags & signature.VARARGS
+            sys.dont_write_bytecode = True  # from here on it is the user's code that imports
             given = declaration.init() if takes_none else declaration.init(Start(self.sources.directory.rstrip("/")))
             if hasattr(given, "__await__"):
                 given = self.wait(given)

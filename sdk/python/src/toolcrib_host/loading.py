@@ -36,6 +36,18 @@ DISTRIBUTIONS = {
 }
 
 
+class OwnBytecode:
+    """While the host imports parts of itself, they are kept compiled. Beside the user's files nothing ever is."""
+
+    as_started = sys.dont_write_bytecode
+
+    def __enter__(self) -> None:
+        sys.dont_write_bytecode = self.as_started
+
+    def __exit__(self, *_: object) -> None:
+        sys.dont_write_bytecode = True
+
+
 class NotLoaded(Exception):
     """The file can't be loaded at all."""
 

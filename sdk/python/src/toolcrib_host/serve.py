@@ -124,7 +124,8 @@ class Host:
             if message["method"] == "initialize":
                 self.initialize(message)
                 if self.side_by_side:
-                    from .alongside import Alongside
+                    with loading.OwnBytecode():
+                        from .alongside import Alongside
 
                     Alongside(self).serve()
                     return
@@ -252,7 +253,8 @@ class Host:
             return self.wire.send(wire.error_line(asked, wire.NOT_LOADED, str(error), error.data))
         finally:
             decorator.declared = None
-        collection = collect(module, declarations, self.sources, self.wait)
+        with loading.OwnBytecode():
+            collection = collect(module, declarations, self.sources, self.wait)
         self.entries = collection.entries
         self.loaded = True
         self.side_by_side = any(entry.asynchronous for entry in self.entries.values())
