@@ -7,7 +7,15 @@ use serde_json::{Value, json};
 
 use crate::support::{World, program, shell_tool};
 
-const TEMPLATES: [&str; 5] = ["node", "bash", "rust", "python-rpc", "plugin"];
+const TEMPLATES: [&str; 7] = [
+    "python",
+    "typescript",
+    "node",
+    "bash",
+    "rust",
+    "python-rpc",
+    "plugin",
+];
 
 fn lists(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
@@ -38,7 +46,9 @@ fn every_template_is_written_whole_and_the_next_command_named() {
             "my-node",
             "my-plugin.json",
             "my-python-rpc",
-            "my-rust"
+            "my-python.py",
+            "my-rust",
+            "my-typescript.ts"
         ],
         "and no draft is left behind"
     );
@@ -101,13 +111,13 @@ fn in_an_untrusted_project_the_new_tool_alone_is_trusted() {
         "{}",
         ran.stdout
     );
-    let entry = world.tools_folder().join("mine");
+    let entry = world.tools_folder().join("mine.py");
     let listed = || world.run(&["trust", "--list", "--json"]).exits(0).json();
     assert_eq!(listed()["projects"], json!([]));
     assert_eq!(listed()["entries"][0]["path"], json!(entry));
     assert_eq!(listed()["entries"].as_array().unwrap().len(), 1);
     let shown = world.run(&["trust", "--list"]).exits(0).stdout;
-    assert!(shown.contains("mine (this tool alone)"), "{shown}");
+    assert!(shown.contains("mine.py (this tool alone)"), "{shown}");
     world.run(&["call", "other"]).exits(3);
     // Taken back singly, by a path of any form.
     let path = ".toolcrib/../.toolcrib/tools/mine";
@@ -217,7 +227,7 @@ fn a_link_out_of_an_untrusted_project_is_not_written_through() {
     assert_eq!(lists(&outside), Vec::<String>::new());
     world.run(&["trust"]).exits(0);
     world.run(&["new", "x"]).exits(0);
-    assert_eq!(lists(&outside), ["x"]);
+    assert_eq!(lists(&outside), ["x.py"]);
 }
 
 #[test]
@@ -267,4 +277,41 @@ fn a_project_does_not_choose_the_compiler() {
     world.finish(command);
     assert!(!world.project().join("evil/bin/rustc.ran").exists());
     assert!(world.tools_folder().join("x/main.rs").exists());
+}
+
+/// The two templates that need no protocol: a tool of exactly that name, described as the others are.
+#[test]
+fn a_script_answers_at_once() {
+    let world = World::trusted();
+    world.run(&["new", "say-it"]).exits(0);
+    world
+        .run(&["new", "say-too", "--template", "typescript"])
+        .exits(0);
+    world
+        .run(&["new", "say-rpc", "--template", "python-rpc"])
+        .exits(0);
+    let show = |name: &str| world.run(&["show", name, "--json"]).exits(0).json();
+    let first = show("say-rpc");
+    for (name, file, source) in [
+        ("say-it", "say-it.py", "python"),
+        ("say-too", "say-too.ts", "typescript"),
+    ] {
+        let tool = show(name);
+        assert_eq!(tool["source"], source);
+        assert!(tool["file"].as_str().unwrap().ends_with(file));
+        assert!(tool["interpreter"].is_string());
+        let (schema, wanted) = (&tool["inputSchema"], &first["inputSchema"]);
+        assert_eq!(schema["properties"]["text"]["type"], "string");
+        assert_eq!(schema["required"], wanted["required"], "{tool}");
+        let ran = world
+            .run(&["test", name, "text=hi", "times=2", "--json"])
+            .exits(0);
+        let told = ran.json().to_string();
+        assert!(told.contains("hi\\nhi"), "{told}");
+        let ran = world.run(&["call", name, "text=hi", "times=101"]).exits(1);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("a hundred times is enough"), "{said}");
+    }
+    let list = world.run(&["list"]).exits(0);
+    assert!(list.stdout.contains("say-it"), "{}", list.stdout);
 }

@@ -41,7 +41,7 @@ pub struct New {
     /// The tool's name: letters, digits, `_` and `-`
     pub name: String,
     /// What it is written in
-    #[arg(long, value_enum, default_value_t = Template::PythonRpc)]
+    #[arg(long, value_enum, default_value_t = Template::Python)]
     pub template: Template,
     /// Write it for every project, into the user's own tools folder
     #[arg(long)]
@@ -155,7 +155,9 @@ impl New {
                 names.iter().map(|name| entry.join(name)).collect()
             }
             false => {
-                draft.place_file("tool.json", &entry).map_err(refused)?;
+                draft
+                    .place_file(template.files()[0].name, &entry)
+                    .map_err(refused)?;
                 vec![entry.clone()]
             }
         };
