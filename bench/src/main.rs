@@ -10,6 +10,7 @@ mod folders;
 mod mcp;
 mod peer;
 mod record;
+mod scan;
 mod scripts;
 mod stats;
 mod workers;
@@ -25,13 +26,14 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            let steps: [(&str, fn()); 6] = [
+            let steps: [(&str, fn()); 7] = [
                 ("calls", calls::run),
                 ("record", record::run),
                 ("mcp", mcp::run),
                 ("workers", workers::run),
                 ("scripts", scripts::run),
                 ("folders", folders::run),
+                ("scan", scan::run),
             ];
             for (name, step) in steps {
                 if role.as_deref().is_none_or(|wanted| wanted == name) {

@@ -3,11 +3,16 @@
 //! No text nests deeper than it has tokens, so a stack in proportion to their number never overflows. Stacks are
 //! only mapped: what a file does not use costs nothing.
 
+use std::panic::AssertUnwindSafe;
+
 use crate::SyntaxError;
 use crate::place::Lines;
 
 /// The deepest nesting of brackets that is read.
 const DEEPEST: usize = 1_000;
+/// Nesting that is deep, and how much there may be beyond it: the sum of levels over all bytes.
+const DEEP: usize = 100;
+const BEYOND: usize = 1 << 20;
 /// The longest text that is read, in bytes.
 const LONGEST: usize = 4 << 20;
 /// What one level may take, in any of the walks over a text.
@@ -20,36 +25,25 @@ const PER_TOKEN: usize = if cfg!(debug_assertions) {
 const LEAST: usize = 1 << 20;
 
 /// Runs `read` where it can't overflow the stack, and turns a panic of it into an error.
-pub fn read<T: Send>(
+pub fn read<T>(
     text: &str,
-    read: impl FnOnce() -> Result<T, SyntaxError> + Send,
+    read: impl FnOnce() -> Result<T, SyntaxError>,
 ) -> Result<T, SyntaxError> {
     if text.len() > LONGEST {
         let limit = LONGEST >> 20;
-        return Err(refusal(
-            text,
-            0,
-            &format!("the file is larger than {limit} MiB"),
-        ));
+        let message = format!("the file is larger than {limit} MiB");
+        return Err(refusal(text, 0, &message));
     }
     if let Some(offset) = too_deep(text) {
-        let message = format!("brackets are nested deeper than {DEEPEST} levels");
+        let message = "brackets are nested too deep".to_owned();
         return Err(refusal(text, offset, &message));
     }
     let stack = LEAST + tokens(text) * PER_TOKEN;
-    std::thread::scope(|scope| {
-        let reader = std::thread::Builder::new()
-            .name("scan".to_owned())
-            .stack_size(stack)
-            .spawn_scoped(scope, read)
-            .map_err(|error| {
-                let message = format!("there is no memory to read the file: {error}");
-                refusal(text, 0, &message)
-            })?;
-        let broken = "the parser failed on this file; please report it, and write it differently";
-        reader
-            .join()
-            .unwrap_or_else(|_| Err(refusal(text, 0, broken)))
+    // A stack that can't be had is a panic too.
+    let run = AssertUnwindSafe(|| stacker::grow(stack, read));
+    std::panic::catch_unwind(run).unwrap_or_else(|_| {
+        let message = "the parser failed on this file; please report it, and write it differently";
+        Err(refusal(text, 0, message))
     })
 }
 
@@ -60,16 +54,18 @@ fn refusal(text: &str, offset: usize, message: &str) -> SyntaxError {
     }
 }
 
-/// Where brackets are nested too deep. Brackets in strings count as well: nobody has a thousand of them open.
+/// Where brackets are nested too deep, or deep for too long: parsers look ahead again at every level. Brackets in
+/// strings count as well: nobody has a hundred of them open.
 fn too_deep(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
+    let (mut depth, mut beyond) = (0_usize, 0_usize);
     text.bytes().position(|byte| {
         match byte {
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth > DEEPEST
+        beyond += depth.saturating_sub(DEEP);
+        depth > DEEPEST || beyond > BEYOND
     })
 }
 

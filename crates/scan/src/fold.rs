@@ -137,3 +137,11 @@ pub fn unquoted(text: &str) -> Option<String> {
     }
     String::from_utf8(bytes).ok()
 }
+
+/// Adds a piece; a piece that is not known makes the whole unknown.
+pub fn push(whole: &mut Option<String>, piece: Option<&str>) {
+    match (whole.as_mut(), piece) {
+        (Some(whole), Some(piece)) => whole.push_str(piece),
+        _ => *whole = None,
+    }
+}

@@ -275,7 +275,7 @@ fn no_text_harms_the_reader() {
 fn deep_brackets_are_refused() {
     let text = format!("x = {}1{}", "(".repeat(100_000), ")".repeat(100_000));
     let error = python::read(&text).unwrap_err();
-    assert_eq!(error.message, "brackets are nested deeper than 1000 levels");
+    assert_eq!(error.message, "brackets are nested too deep");
     assert_eq!(
         error.at,
         Position {

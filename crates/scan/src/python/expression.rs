@@ -109,7 +109,9 @@ impl<'a> Walk<'a> {
                 let mut text = Some(String::new());
                 for part in &node.value {
                     match part {
-                        FStringPart::Literal(literal) => push(&mut text, Some(literal.as_str())),
+                        FStringPart::Literal(literal) => {
+                            fold::push(&mut text, Some(literal.as_str()))
+                        }
                         FStringPart::FString(inner) => self.pieces(&inner.elements, &mut text),
                     }
                 }
@@ -171,11 +173,13 @@ impl<'a> Walk<'a> {
     ) {
         for piece in pieces {
             match piece {
-                InterpolatedStringElement::Literal(literal) => push(text, Some(&literal.value)),
+                InterpolatedStringElement::Literal(literal) => {
+                    fold::push(text, Some(&literal.value))
+                }
                 InterpolatedStringElement::Interpolation(inner) => {
                     let value = self.expression(&inner.expression);
                     let plain = inner.format_spec.is_none();
-                    push(text, fold::text_of(&value).filter(|_| plain).as_deref());
+                    fold::push(text, fold::text_of(&value).filter(|_| plain).as_deref());
                     if let Some(format) = &inner.format_spec {
                         self.pieces(&format.elements, &mut None);
                     }
@@ -468,7 +472,7 @@ impl<'a> Walk<'a> {
         place: usize,
         argument: &dyn Fn(usize) -> usize,
     ) -> Value {
-        if rules::call(path) {
+        if rules::call(path) || rules::makes_code(path) {
             self.tell(place, CALL, || format!("calls `{}`", shown(path)));
         }
         if rules::runs_text(path) && args.first().is_some_and(|first| first.text().is_some()) {
@@ -558,14 +562,6 @@ impl<'a> Walk<'a> {
 /// A path as people write it.
 fn shown(path: &str) -> &str {
     path.strip_prefix("builtins.").unwrap_or(path)
-}
-
-/// Adds a piece; a piece that is not known makes the whole unknown.
-fn push(text: &mut Option<String>, piece: Option<&str>) {
-    match (text.as_mut(), piece) {
-        (Some(whole), Some(piece)) => whole.push_str(piece),
-        _ => *text = None,
-    }
 }
 
 fn binary(left: &Value, op: Operator, right: &Value) -> Value {

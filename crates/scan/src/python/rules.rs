@@ -1,7 +1,7 @@
 //! The lists: which modules, functions and attributes of Python deserve a look.
 
 /// Modules that start processes, run code, open sockets, or lead to those that do.
-const MODULES: [&str; 38] = [
+const MODULES: [&str; 37] = [
     "__builtin__",
     "_ctypes",
     "_frozen_importlib",
@@ -29,7 +29,6 @@ const MODULES: [&str; 38] = [
     "pip",
     "popen2",
     "posix",
-    "posixpath",
     "pty",
     "runpy",
     "sh",
@@ -43,10 +42,12 @@ const MODULES: [&str; 38] = [
 ];
 
 /// Dotted modules of the same kind, below innocent ones.
-const SUBMODULES: [&str; 3] = [
+const SUBMODULES: [&str; 5] = [
     "asyncio.subprocess",
     "distutils.spawn",
+    "http.server",
     "six.moves.builtins",
+    "xmlrpc.server",
 ];
 
 /// Modules whose names are ordinary words elsewhere: only the standard library is known to mean them.
@@ -135,7 +136,7 @@ fn part(root: &str, name: &str) -> bool {
 }
 
 /// Functions that run code, start processes, or reach into the interpreter, by module.
-const CALLS: [(&str, &[&str]); 30] = [
+const CALLS: [(&str, &[&str]); 29] = [
     ("__spec__", &["loader"]),
     ("_pickle", &["load", "loads", "Unpickler"]),
     (
@@ -215,7 +216,6 @@ const CALLS: [(&str, &[&str]); 30] = [
         &["_current_frames", "_getframe", "setprofile", "settrace"],
     ),
     ("timeit", &["main"]),
-    ("types", &["CodeType", "FunctionType", "LambdaType"]),
     ("unittest.mock", &["_importer"]),
     ("webbrowser", &["get", "open", "open_new", "open_new_tab"]),
     ("yaml", &["UnsafeLoader", "unsafe_load", "unsafe_load_all"]),
@@ -232,6 +232,14 @@ pub fn call(path: &str) -> bool {
         .binary_search_by_key(&module, |(module, _)| module)
         .is_ok_and(|at| CALLS[at].1.contains(&name));
     run || listed
+}
+
+/// Types that are innocent where they are only asked for, and make a function from a code object when called.
+pub fn makes_code(path: &str) -> bool {
+    matches!(
+        path,
+        "types.CodeType" | "types.FunctionType" | "types.LambdaType"
+    )
 }
 
 /// Functions that run a string given as their first argument, and are innocent otherwise.

@@ -81,13 +81,12 @@ impl Walk<'_> {
             Expression::CallExpression(node) => self.call(node),
             Expression::NewExpression(node) => {
                 let callee = self.expression(&node.callee);
-                let args = self.arguments(&node.arguments);
+                self.arguments(&node.arguments);
                 if callee.path() == Some("global.Function") {
                     self.tell(start(&node.callee), CALL, || {
                         "makes a function from text".to_owned()
                     });
                 }
-                drop(args);
                 Value::Unknown
             }
             Expression::ImportExpression(node) => {
@@ -129,10 +128,10 @@ impl Walk<'_> {
         let mut expressions = node.expressions.iter();
         for quasi in &node.quasis {
             let piece = quasi.value.cooked.as_ref().map(|cooked| cooked.as_str());
-            push(&mut whole, piece);
+            fold::push(&mut whole, piece);
             if let Some(expression) = expressions.next() {
                 let value = self.expression(expression);
-                push(&mut whole, fold::text_of(&value).as_deref());
+                fold::push(&mut whole, fold::text_of(&value).as_deref());
             }
         }
         whole.map_or(Value::Literal, |whole| {
@@ -366,18 +365,14 @@ impl Walk<'_> {
         if rules::makes_tool(path) {
             return export::made(args.first());
         }
-        if rules::opens(path)
-            && args.len() > 1
-            && !args[1]
-                .text()
-                .is_some_and(|flags| matches!(flags, "r" | "rs"))
-        {
-            let reads = matches!(args[1], Value::Function);
-            if !reads {
-                self.tell(place, WRITE, || {
-                    format!("opens a file for writing with `{path}`")
-                });
-            }
+        let reads = match args.get(1) {
+            None | Some(Value::Function) => true,
+            Some(flags) => matches!(flags.text(), Some("r" | "rs")),
+        };
+        if rules::opens(path) && !reads {
+            self.tell(place, WRITE, || {
+                format!("opens a file for writing with `{path}`")
+            });
         }
         match (path, args) {
             ("require" | "global.process.getBuiltinModule", _) => {
@@ -505,14 +500,6 @@ fn whole(number: f64) -> Value {
         Value::Int(number as i64)
     } else {
         Value::Literal
-    }
-}
-
-/// Adds a piece; a piece that is not known makes the whole unknown.
-fn push(whole: &mut Option<String>, piece: Option<&str>) {
-    match (whole.as_mut(), piece) {
-        (Some(whole), Some(piece)) => whole.push_str(piece),
-        _ => *whole = None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The lists: which modules, functions and globals of JavaScript deserve a look.
 
-use crate::findings::{CALL, ENVIRONMENT, MODULE, NETWORK, TRICK, WRITE};
+use crate::findings::{CALL, DYNAMIC, ENVIRONMENT, MODULE, NETWORK, TRICK, WRITE};
 
 /// Modules that start processes or threads, or run code.
 const STARTERS: [&str; 16] = [
@@ -97,6 +97,14 @@ pub fn module(specifier: &str) -> Option<(&'static str, String)> {
         Some((
             NETWORK,
             format!("imports `{bare}`, which talks to other machines"),
+        ))
+    } else if ["data:", "blob:", "http:", "https:"]
+        .iter()
+        .any(|scheme| specifier.starts_with(scheme))
+    {
+        Some((
+            DYNAMIC,
+            "loads code from an address, not from a file".to_owned(),
         ))
     } else {
         None

@@ -7,7 +7,7 @@ use oxc::span::GetSpan;
 
 use super::{Import, ImportKind, rules};
 use crate::Declared;
-use crate::findings::{DYNAMIC, Findings};
+use crate::findings::{CALL, DYNAMIC, Findings};
 use crate::place::Lines;
 use crate::value::Value;
 
@@ -196,6 +196,14 @@ impl<'a> Visit<'a> for Walk<'_> {
             self.learn(name.symbol_id.get(), Value::Function);
         }
         over::walk_function(self, node, flags);
+    }
+
+    fn visit_class_heritage(&mut self, node: &ClassHeritage<'a>) {
+        let parent = self.expression(&node.expression);
+        if parent.path() == Some("global.Function") {
+            let message = || "makes a class of functions from text".to_owned();
+            self.tell(start(&node.expression), CALL, message);
+        }
     }
 
     fn visit_decorator(&mut self, node: &Decorator<'a>) {

@@ -1,0 +1,2 @@
+# opens a port
+import http.server  # <-

@@ -1,0 +1,3 @@
+# a chain of names
+import functools
+functools.reduce(getattr, ["os", "system"], __import__("logging"))  # <-

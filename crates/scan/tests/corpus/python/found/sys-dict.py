@@ -1,0 +1,3 @@
+# loaded modules through a dictionary
+import sys as s  # <-
+s.__dict__["modules"]["os"]  # <-

@@ -1,0 +1,3 @@
+# by way of two modules
+import re
+re.enum.sys.modules  # <-

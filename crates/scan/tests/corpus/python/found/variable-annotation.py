@@ -1,0 +1,2 @@
+# in the annotation of a variable
+x: eval("int") = 2  # <-

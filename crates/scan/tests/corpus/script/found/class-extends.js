@@ -1,0 +1,2 @@
+// a class of functions
+new (class extends Function {})("return 1"); // <-

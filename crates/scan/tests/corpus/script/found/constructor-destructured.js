@@ -1,0 +1,3 @@
+// a constructor taken apart
+const { constructor: F } = () => {};
+F("return 1")(); // <-

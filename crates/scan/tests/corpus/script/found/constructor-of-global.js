@@ -1,0 +1,2 @@
+// the constructor of a global function
+setTimeout.constructor("return 1")(); // <-

@@ -1,0 +1,2 @@
+// the constructor of a constructor of anything
+this.constructor.constructor("return process")(); // <-

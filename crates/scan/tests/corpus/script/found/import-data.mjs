@@ -1,0 +1,2 @@
+// code in an address
+await import("data:text/javascript,export default 1"); // <-

@@ -1,0 +1,5 @@
+// the default export, taken apart
+(async () => {
+  const { default: cp } = await import("child_process"); // <-
+  cp.exec("ls"); // <-
+})();

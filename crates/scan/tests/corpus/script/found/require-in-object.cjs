@@ -1,0 +1,3 @@
+// require in an object
+const table = { load: require };
+table.load("child_process"); // <-

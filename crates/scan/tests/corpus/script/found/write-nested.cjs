@@ -1,0 +1,3 @@
+// a function taken out of two objects
+const { promises: { writeFile } } = require("fs");
+writeFile("a", "b"); // <-
