@@ -14,7 +14,7 @@ const DEEPEST: usize = 1_000;
 const DEEP: usize = 100;
 const BEYOND: usize = 1 << 20;
 /// The longest text that is read, in bytes.
-const LONGEST: usize = 4 << 20;
+const LONGEST: usize = 2 << 20;
 /// What one level may take, in any of the walks over a text.
 const PER_TOKEN: usize = if cfg!(debug_assertions) {
     24 << 10
@@ -69,12 +69,13 @@ fn too_deep(text: &str) -> Option<usize> {
     })
 }
 
-/// At least as many as the text has tokens: every sign counts, and every beginning of a word.
+/// At least as many as the text has tokens: every sign counts, and every beginning of a word. So does every byte that is
+/// not ASCII, because it may be a space.
 fn tokens(text: &str) -> usize {
     let mut in_word = false;
     text.bytes()
         .filter(|byte| {
-            let word = byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
+            let word = byte.is_ascii_alphanumeric() || *byte == b'_';
             let begins = word && !in_word;
             in_word = word;
             begins || !(word || byte.is_ascii_whitespace())

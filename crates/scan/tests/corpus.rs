@@ -1,6 +1,8 @@
 //! The corpora: every hidden way must be found on its line, and nothing innocent may raise an alarm. Files are parsed,
 //! never run.
 
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! What the text of TypeScript and JavaScript files tells, what is left when types go, and that no text harms the reader.
 
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
+
 use std::path::Path;
 
 use toolcrib_scan::Position;
@@ -280,6 +282,10 @@ fn hostile() -> Vec<(&'static str, String)> {
         ("not", format!("x = {}1", some("!"))),
         ("minus", format!("x = {}1", some("- "))),
         ("typeof", format!("x = {}1", some("typeof "))),
+        (
+            "typeof with odd spaces",
+            format!("x = {}1", some("typeof\u{a0}")),
+        ),
         ("sum", format!("x = 1{}", some("+1"))),
         ("strings", format!("x = 'a'{}", some("+'a'"))),
         ("power", format!("x = 1{}", some("**1"))),

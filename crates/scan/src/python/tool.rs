@@ -38,7 +38,7 @@ impl<'a> Walk<'a> {
         if let Some(call) = made
             && self.at_top()
         {
-            let name = call.and_then(|call| named(call));
+            let name = call.and_then(named);
             let described = call.and_then(|call| argument(call, "description"));
             self.tools.push(Declared {
                 name: name.unwrap_or_else(|| function.name.to_string()),
