@@ -16,55 +16,28 @@ let output = 1;
  */
 export function takeOver(): void {
   try {
-    const copies = deno ? copiesOf([0, 1]) : [];
     const reader = fs.openSync("/proc/self/fd/0", "r");
     const writer = fs.openSync("/proc/self/fd/1", "a");
-    if (deno) moveByLibc(copies);
+    if (deno) moveByLibc();
     else moveByNumber();
     input = reader;
     output = writer;
   } catch {
     // A socket can't be opened a second time, and without /proc nothing can. What goes through the runtime is led
     // to stderr at least; Toolcrib takes other lines on stdout for logs.
-    leadToStderr();
+    Object.defineProperty(process, "stdout", { configurable: true, get: () => process.stderr });
   }
-}
-
-function leadToStderr(): void {
-  Object.defineProperty(process, "stdout", { configurable: true, get: () => process.stderr });
-  // Bun's console does not ask for process.stdout.
-  if (bun) for (const name of ["log", "info", "debug", "dir", "table"] as const) console[name] = console.error;
 }
 
 function moveByNumber(): void {
-  let log = "/proc/self/fd/2";
-  try {
-    fs.closeSync(fs.openSync(log, "a"));
-  } catch {
-    log = "/dev/null";
-    leadToStderr();
-  }
   fs.closeSync(0);
-  fs.openSync("/dev/null", "r");
+  if (fs.openSync("/dev/null", "r") !== 0) throw new Error("fd 0 is not free");
   fs.closeSync(1);
-  fs.openSync(log, "a");
-}
-
-/** Which numbers lead to the same places as these: Deno keeps copies for its children. */
-function copiesOf(numbers: number[]): number[][] {
-  const place = (number: number | string): string => {
-    try {
-      return fs.readlinkSync(`/proc/self/fd/${number}`);
-    } catch {
-      return "";
-    }
-  };
-  const open = fs.readdirSync("/proc/self/fd");
-  return numbers.map((number) => open.filter((other) => place(other) === place(number)).map(Number));
+  if (fs.openSync("/proc/self/fd/2", "a") !== 1) throw new Error("fd 1 is not free");
 }
 
 /** Deno's own numbers are not those of the system. */
-function moveByLibc([inputs = [], outputs = []]: number[][]): void {
+function moveByLibc(): void {
   const name = process.arch === "arm64" ? "aarch64" : "x86_64";
   const shape = { dup2: { parameters: ["i32", "i32"], result: "i32" } };
   let libc;
@@ -74,8 +47,8 @@ function moveByLibc([inputs = [], outputs = []]: number[][]): void {
     libc = deno!.dlopen(`libc.musl-${name}.so.1`, shape);
   }
   const nothing = fs.openSync("/dev/null", "r");
-  for (const number of inputs) libc.symbols.dup2(nothing, number);
-  for (const number of outputs) libc.symbols.dup2(2, number);
+  libc.symbols.dup2(nothing, 0);
+  libc.symbols.dup2(2, 1);
   fs.closeSync(nothing);
 }
 

@@ -7,7 +7,6 @@ import { pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { besideModules, isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
-import { codeOf } from "../source-map.js";
 import { exportNames, isMissing, type CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 
@@ -60,7 +59,7 @@ export function throughVm(script: Script, commonJs: CommonJs): Loader {
     }
     const url = pathToFileURL(path).href;
     const require = createRequire(path);
-    return new vm.SourceTextModule(codeOf(text), {
+    return new vm.SourceTextModule(text, {
       identifier: url,
       initializeImportMeta(meta) {
         Object.assign(meta, {
