@@ -146,8 +146,8 @@ function ownLine(error: unknown, script: Script): { line?: number } {
 /** Where an export is written. */
 function definedAt(name: string): RegExp {
   if (name === "default")
-    return /^\s*export\s+default\b|^\s*module\.exports\s*=|\bexports\.default\s*=|\bas\s+default\b/m;
+    return /^[ \t]*export\s+default\b|^[ \t]*module\.exports\s*=|\bexports\.default\s*=|\bas\s+default\b/m;
   const word = name.replaceAll("$", "\\$");
   const declared = "(?:const|let|var|(?:async\\s+)?function\\*?|class)";
-  return new RegExp(`^\\s*(?:export\\s+)?${declared}\\s+${word}\\b|\\bexports\\.${word}\\s*=|\\bas\\s+${word}\\b`, "m");
+  return new RegExp(`^[ \\t]*(?:export\\s+)?${declared}\\s+${word}\\b|\\bexports\\.${word}\\s*=|\\bas\\s+${word}\\b`, "m");
 }

@@ -5,7 +5,7 @@ import { messageOf, needs, NOT_LOADED, systemCall, words, type Failure } from ".
 import { LeavingError } from "./guard.js";
 import { runtimeName } from "./runtime.js";
 import { isBare, type Script } from "./script.js";
-import { original } from "./source-map.js";
+import { codeOf, original } from "./source-map.js";
 import { placeOf } from "./trace.js";
 
 export type ErrorType = "SyntaxError" | "ImportError" | "ValidationError" | "Timeout" | "IoError";
@@ -46,7 +46,7 @@ function refusal(error: unknown, script: Script): Refusal {
       message: `${file} called ${error.call} while it was loaded`,
       hint: "A tool file only defines its tools: take that call out, or put it into execute and throw instead",
     };
-  const missingExport = /does not provide an export named|No matching export|export '.*' not found/i.test(message);
+  const missingExport = /does not provide an export named|No matching export|export (?:named )?'.*' not found/i.test(message);
   if (missingExport)
     return {
       errorType: "ImportError",
@@ -117,7 +117,7 @@ function escape(text: string): string {
 /** The first line of the file where this stands. */
 export function lineOf(script: Script, pattern: RegExp): { line?: number } {
   const { text } = script.texts[script.file]!;
-  const code = text.replace(/\/\/# sourceMappingURL=.*\s*$/, "");
+  const code = codeOf(text);
   const at = code.search(pattern);
   if (at < 0) return {};
   const before = code.slice(0, at).split("\n");

@@ -15,6 +15,43 @@ type Step = [from: number, line: number, column: number];
 
 const maps = new Map<string, Step[][] | undefined>();
 
+/** The text without its map: a runtime that reads maps would tell places that are changed already. */
+export function codeOf(text: string): string {
+  const at = text.lastIndexOf("//# sourceMappingURL=data:");
+  return at < 0 ? text : text.slice(0, at);
+}
+
+/**
+ * The text with a map, of itself if it has none. Deno would take the map of what lies on the disk under that name.
+ */
+export function withMap(text: string, url: string): string {
+  if (text.includes("//# sourceMappingURL=data:")) return text;
+  let line = 0;
+  let column = 0;
+  const lines = text.split("\n").map((words, row) => {
+    let from = 0;
+    const steps = [...words.matchAll(/\w+|[^\w\s]/g)].map(({ index }) => {
+      const step = [index - from, 0, row - line, index - column].map(digits).join("");
+      [from, line, column] = [index, row, index];
+      return step;
+    });
+    return steps.join(",");
+  });
+  const map = { version: 3, sources: [url], names: [], mappings: lines.join(";") };
+  const data = Buffer.from(JSON.stringify(map)).toString("base64");
+  return `${text}\n//# sourceMappingURL=data:application/json;base64,${data}`;
+}
+
+function digits(number: number): string {
+  let rest = number < 0 ? (-number << 1) | 1 : number << 1;
+  let written = "";
+  do {
+    written += DIGITS[(rest & 31) | (rest > 31 ? 32 : 0)];
+    rest >>= 5;
+  } while (rest > 0);
+  return written;
+}
+
 /** The place in the author's file. A text without a map has its author's lines. */
 export function original(text: string, place: Place): Place {
   if (!maps.has(text)) maps.set(text, read(text));

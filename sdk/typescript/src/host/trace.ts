@@ -1,8 +1,10 @@
 // Stack traces, cut down to the frames of the user's own files.
 
 import { dirname } from "node:path";
+import vm from "node:vm";
+import { deno } from "./runtime.js";
 import { isObject, pathOf, type Script } from "./script.js";
-import { original, type Place } from "./source-map.js";
+import { codeOf, original, type Place } from "./source-map.js";
 
 export interface Frame extends Place {
   name: string;
@@ -20,7 +22,10 @@ export function framesOf(error: unknown, script: Script): Frame[] {
     const [, name = "", where = "", row, column] = FRAME.exec(line) ?? [];
     const file = pathOf(where);
     if (file === "" || !isOwn(file, script)) continue;
-    frames.push({ name, file, ...placeIn(script, file, { line: Number(row), column: Number(column) }) });
+    const place = { line: Number(row), column: Number(column) };
+    // Deno has read the map of a module itself.
+    const mapped = deno && script.texts[file]?.format === "module" ? place : placeIn(script, file, place);
+    frames.push({ name, file, ...mapped });
   }
   return frames;
 }
@@ -46,7 +51,8 @@ export function traceback(error: unknown, script: Script): string {
 /** Where an error of loading lies: in the user's frames, or where the parser stood. */
 export function placeOf(error: unknown, script: Script): (Place & { file: string }) | undefined {
   const [first] = framesOf(error, script);
-  return parserPlace(error, script) ?? first;
+  const { name, message } = (error ?? {}) as { name?: string; message?: string };
+  return parserPlace(error, script) ?? first ?? (name === "SyntaxError" ? parsedAgain(message, script) : undefined);
 }
 
 /** Where the parser stood. Each runtime tells it in its own way. */
@@ -69,6 +75,29 @@ function parserPlace(error: unknown, script: Script): (Place & { file: string })
     const at = message.lastIndexOf(`${file}:`);
     const [, line, column] = at < 0 ? [] : (/^(\d+)(?::(\d+))?/.exec(message.slice(at + file.length + 1)) ?? []);
     if (line !== undefined) return { file, ...placeIn(script, file, { line: Number(line), column: Number(column ?? 1) }) };
+  }
+  return undefined;
+}
+
+/**
+ * Node keeps to itself where a module does not parse, but not so for scripts: the text is parsed once more as one,
+ * with what only modules have made blank.
+ */
+function parsedAgain(message: string | undefined, script: Script): (Place & { file: string }) | undefined {
+  const blank = (words: string): string => words.replace(/[^\n]/g, " ");
+  for (const [file, { text, format }] of Object.entries(script.texts)) {
+    if (format !== "module") continue;
+    const body = codeOf(text)
+      .replace(/^[ \t]*import\b[^;()]*?["'][^"'\n]*["'](?:\s*with\s*\{[^}]*\})?/gm, blank)
+      .replace(/^[ \t]*export\s+default\b/gm, (words) => `${blank(words.slice(1))}+`)
+      .replace(/^[ \t]*export\s*(?:\*[^;\n]*|\{[^}]*\}(?:\s*from\s*["'][^"'\n]*["'])?)/gm, blank)
+      .replace(/^([ \t]*)export\b/gm, "$1      ")
+      .replaceAll("import.meta", "import_meta");
+    try {
+      new vm.Script(`async () => {${body}\n}`, { filename: file, columnOffset: -13 });
+    } catch (error) {
+      if ((error as Error).message === message) return parserPlace(error, script);
+    }
   }
   return undefined;
 }

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { bun, type BunBuild } from "../runtime.js";
 import { isBare, isSdk, isZod, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
+import { codeOf } from "../source-map.js";
 import type { CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 
@@ -23,7 +24,7 @@ export function throughBun(script: Script, commonJs: CommonJs): Loader {
       });
       build.onLoad({ filter: new RegExp(`^(?:${paths.join("|")})$`) }, ({ path }) => {
         const { text, format } = script.texts[path]!;
-        if (format === "module") return { contents: text, loader: "js" };
+        if (format === "module") return { contents: withEnds(codeOf(text), script.resolved?.[path] ?? {}), loader: "js" };
         const value: unknown = format === "json" ? JSON.parse(text) : commonJs.load(path);
         const names = typeof value === "object" && value !== null ? value : {};
         return { exports: { ...names, default: value }, loader: "object" };
@@ -39,6 +40,15 @@ export function throughBun(script: Script, commonJs: CommonJs): Loader {
     },
     requireModule: (path, importer) => createRequire(importer)(path),
   };
+}
+
+/** Bun asks a plugin only about specifiers that end like a file: others are written out. */
+function withEnds(code: string, resolved: Record<string, string>): string {
+  const pattern = /(\bfrom\s*|\bimport\s*\(?\s*)(["'])(\.[^"'\n]*)\2/g;
+  return code.replace(pattern, (whole, before: string, quote: string, specifier: string) => {
+    const to = /\.\w+$/.test(specifier) ? undefined : resolved[specifier];
+    return to === undefined ? whole : `${before}${quote}${to}${quote}`;
+  });
 }
 
 function alias(build: BunBuild, specifier: string, to: string): void {

@@ -6,6 +6,7 @@ import vm from "node:vm";
 import { runtimeName } from "../runtime.js";
 import { besideModules, isSdk, isZod, target, type Script } from "../script.js";
 import { requireSdk } from "../sdk.js";
+import { codeOf } from "../source-map.js";
 import type { Loader } from "./index.js";
 
 interface Module {
@@ -55,7 +56,7 @@ export class CommonJs {
   }
 
   private compile(path: string): (...given: unknown[]) => void {
-    const text = this.script.texts[path]!.text.replace(/^#!.*/, "");
+    const text = codeOf(this.script.texts[path]!.text).replace(/^#!.*/, "");
     const importHere = (specifier: string): Promise<unknown> => this.loader.importFrom(specifier, path);
     // Node takes a function only with the flag for vm modules; its own loader has hooks where there is no flag.
     const useFunction = runtimeName !== "Node" || vm.SourceTextModule !== undefined;

@@ -5,10 +5,11 @@ import { pathToFileURL } from "node:url";
 import { deno } from "../runtime.js";
 import { besideModules, isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
+import { codeOf, withMap } from "../source-map.js";
 import { exportNames, firstFound, type CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 import { registerHooks, type Loaded, type ResolveContext, type Resolved } from "./node-module.js";
-import { findPackage } from "./packages.js";
+import { findPackage, isCommonJs } from "./packages.js";
 
 /** CommonJS and JSON are imported through a small module that stands for them. */
 const STANDS_FOR = "toolcrib:";
@@ -17,7 +18,8 @@ const LOADED = Symbol.for("toolcrib.commonjs");
 type Next = (specifier: string, context: ResolveContext) => Resolved;
 
 export function throughHooks(script: Script, commonJs: CommonJs): Loader {
-  (globalThis as unknown as Record<symbol, unknown>)[LOADED] = (path: string) => commonJs.load(path);
+  (globalThis as unknown as Record<symbol, unknown>)[LOADED] = (path: string) =>
+    Object.hasOwn(script.texts, path) ? commonJs.load(path) : createRequire(path)(path);
 
   const found = (url: string, format = "module"): Resolved => ({ url, format, shortCircuit: true });
 
@@ -33,7 +35,7 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
     const beside = besideModules(script);
     const from = (place: string) => (): Resolved =>
       deno
-        ? findPackage(specifier, place, context.conditions ?? [])
+        ? inDeno(findPackage(specifier, place, context.conditions ?? []), context)
         : next(specifier, { ...context, parentURL: pathToFileURL(place).href });
     return firstFound(specifier, from(pathOf(context.parentURL ?? "")), [
       ...(beside === undefined ? [] : [from(beside)]),
@@ -57,7 +59,10 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
       if (url.startsWith(STANDS_FOR)) return standIn(script, url.slice(STANDS_FOR.length));
       const path = pathOf(url);
       const given = Object.hasOwn(script.texts, path) ? script.texts[path] : undefined;
-      return given ? { source: given.text, format: given.format, shortCircuit: true } : next(url, context);
+      if (!given) return next(url, context);
+      // Deno reads maps, and takes the one of the file on the disk where there is none.
+      const source = deno && given.format === "module" ? withMap(given.text, url) : codeOf(given.text);
+      return { source, format: given.format, shortCircuit: true };
     },
   });
 
@@ -79,15 +84,26 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
   }
 }
 
+/** With hooks, Deno takes CommonJS packages for ES modules. */
+function inDeno(found: Resolved, context: ResolveContext): Resolved {
+  const path = pathOf(found.url);
+  const imported = !context.conditions?.includes("require");
+  return imported && isCommonJs(path) ? { url: STANDS_FOR + path, format: "module", shortCircuit: true } : found;
+}
+
 function standIn(script: Script, path: string): Loaded {
-  const given = script.texts[path]!;
+  const given = Object.hasOwn(script.texts, path) ? script.texts[path] : undefined;
   const shape = { format: "module", shortCircuit: true } as const;
-  if (given.format === "json") return { ...shape, source: `export default ${given.text}` };
-  const names = exportNames(given.text);
+  if (given?.format === "json") return { ...shape, source: `export default ${given.text}` };
+  const names = given ? exportNames(given.text) : Object.keys(Object(createRequire(path)(path))).filter(isName);
   const source = [
     `const all = globalThis[Symbol.for("toolcrib.commonjs")](${JSON.stringify(path)});`,
     "export default all;",
     ...names.map((name, at) => `const _${at} = all.${name}; export { _${at} as ${name} };`),
   ];
   return { ...shape, source: source.join("\n") };
+}
+
+function isName(name: string): boolean {
+  return /^[A-Za-z_$][\w$]*$/.test(name) && name !== "default" && name !== "__esModule";
 }

@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { besideModules, isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
+import { codeOf } from "../source-map.js";
 import { exportNames, isMissing, type CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 
@@ -59,7 +60,7 @@ export function throughVm(script: Script, commonJs: CommonJs): Loader {
     }
     const url = pathToFileURL(path).href;
     const require = createRequire(path);
-    return new vm.SourceTextModule(text, {
+    return new vm.SourceTextModule(codeOf(text), {
       identifier: url,
       initializeImportMeta(meta) {
         Object.assign(meta, {
