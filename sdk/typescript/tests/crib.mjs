@@ -100,7 +100,7 @@ export class Worker {
     this.#child = spawn(program, given, { stdio: "pipe", env: { ...inherited, NO_COLOR: "1", ...env } });
     this.exit = new Promise((done) => this.#child.on("close", (code, signal) => done(signal ?? code)));
     this.#child.stderr.on("data", (data) => (this.stderr += data));
-    this.#child.stdout.on("data", (data) => this.#read(String(data)));
+    this.#child.stdout.setEncoding("utf8").on("data", (data) => this.#read(data));
     this.#child.stdin.on("error", () => {});
     void this.exit.then((code) => {
       for (const { fail } of this.#answers.values()) fail(new Error(`the host ended (${code}): ${this.stderr}`));

@@ -16,9 +16,10 @@ let output = 1;
  */
 export function takeOver(): void {
   try {
+    const copies = deno ? copiesOf([0, 1]) : [];
     const reader = fs.openSync("/proc/self/fd/0", "r");
     const writer = fs.openSync("/proc/self/fd/1", "a");
-    if (deno) moveByLibc();
+    if (deno) moveByLibc(copies);
     else moveByNumber();
     input = reader;
     output = writer;
@@ -31,6 +32,8 @@ export function takeOver(): void {
 
 function leadToStderr(): void {
   Object.defineProperty(process, "stdout", { configurable: true, get: () => process.stderr });
+  // The console of Bun and of Deno does not ask for process.stdout.
+  if (bun || deno) for (const name of ["log", "info", "debug", "dir", "table"] as const) console[name] = console.error;
 }
 
 function moveByNumber(): void {
@@ -47,8 +50,21 @@ function moveByNumber(): void {
   fs.openSync(log, "a");
 }
 
+/** Which numbers lead to the same places as these: Deno keeps copies for its children. */
+function copiesOf(numbers: number[]): number[][] {
+  const place = (number: number | string): string => {
+    try {
+      return fs.readlinkSync(`/proc/self/fd/${number}`);
+    } catch {
+      return "";
+    }
+  };
+  const open = fs.readdirSync("/proc/self/fd");
+  return numbers.map((number) => open.filter((other) => place(other) === place(number)).map(Number));
+}
+
 /** Deno's own numbers are not those of the system. */
-function moveByLibc(): void {
+function moveByLibc([inputs = [], outputs = []]: number[][]): void {
   const name = process.arch === "arm64" ? "aarch64" : "x86_64";
   const shape = { dup2: { parameters: ["i32", "i32"], result: "i32" } };
   let libc;
@@ -58,8 +74,8 @@ function moveByLibc(): void {
     libc = deno!.dlopen(`libc.musl-${name}.so.1`, shape);
   }
   const nothing = fs.openSync("/dev/null", "r");
-  libc.symbols.dup2(nothing, 0);
-  libc.symbols.dup2(2, 1);
+  for (const number of inputs) libc.symbols.dup2(nothing, number);
+  for (const number of outputs) libc.symbols.dup2(2, number);
   fs.closeSync(nothing);
 }
 

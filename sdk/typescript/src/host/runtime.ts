@@ -39,4 +39,4 @@ export const deno: DenoGlobal | undefined = globals.Deno;
 export const runtimeName: "Bun" | "Deno" | "Node" = bun ? "Bun" : deno ? "Deno" : "Node";
 
 /** Ends the process; tools get another `process.exit`. */
-export const exit: (code: number) => never = process.exit.bind(process);
+export const exit: (code: number) => never = deno ? deno.exit.bind(deno) : process.exit.bind(process);
