@@ -1,10 +1,10 @@
 // Runs calls: parses the arguments, hands them to the tool, answers.
 
-import { send } from "./channel.js";
+import { send, sendSoon } from "./channel.js";
 import { cancel, makeContext, type Call } from "./context.js";
 import type { Tool } from "./describe.js";
 import { INVALID_ARGUMENTS, TOOL_FAILED, tellIssues, toolFailure, type Failure } from "./failure.js";
-import { ended, runIn, type Running } from "./guard.js";
+import { ended, isBusy, runIn, type Running } from "./guard.js";
 import { resultJson } from "./result.js";
 import type { Parsed } from "./schema.js";
 import { isObject, type Script } from "./script.js";
@@ -12,7 +12,13 @@ import { isObject, type Script } from "./script.js";
 const calls = new Map<unknown, RunningCall>();
 
 export function answerError(id: unknown, error: Failure): void {
-  send(`{"jsonrpc":"2.0","id":${JSON.stringify(id ?? null)},"error":${failureJson(error)}}`);
+  answer(`{"jsonrpc":"2.0","id":${JSON.stringify(id ?? null)},"error":${failureJson(error)}}`);
+}
+
+/** Where other calls run, their answers may go out in the same write. */
+function answer(line: string): void {
+  if (isBusy()) sendSoon(line);
+  else send(line);
 }
 
 /** An error may carry what can't be written; its words can. */
@@ -68,7 +74,7 @@ class RunningCall implements Call, Running {
       return;
     }
     this.leave();
-    send(`{"jsonrpc":"2.0","id":${JSON.stringify(this.id)},"result":${json}}`);
+    answer(`{"jsonrpc":"2.0","id":${JSON.stringify(this.id)},"result":${json}}`);
   }
 
   fail(error: unknown): void {

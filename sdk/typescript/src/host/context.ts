@@ -1,7 +1,7 @@
 // What a tool is told about its call, in OpenCode's words and ours.
 
 import type { ToolContext } from "../types.js";
-import { sendNow } from "./channel.js";
+import { send } from "./channel.js";
 import { isObject, type Script } from "./script.js";
 
 /** One `execute` on its way. */
@@ -19,7 +19,7 @@ export function cancel(call: Call): void {
 
 /** A notice about a call; after its end there is nobody to tell. */
 function tell(call: Call, method: string, params: object): void {
-  if (!call.ended) sendNow(JSON.stringify({ jsonrpc: "2.0", method, params }));
+  if (!call.ended) send(JSON.stringify({ jsonrpc: "2.0", method, params }));
 }
 
 const LEVELS = new Set(["debug", "info", "warn", "error"]);

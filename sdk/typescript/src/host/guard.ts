@@ -22,13 +22,33 @@ export class LeavingError extends Error {
   }
 }
 
-export function runIn<T>(call: Running, work: () => T): T {
+/** The running call that was alone when it began. It needs no mark, and marks make every promise dearer. */
+let alone: Running | undefined;
+let marked = false;
+
+export function runIn(call: Running, work: () => void): void {
   running.add(call);
-  return here.run(call, work);
+  if (running.size > 1) {
+    marked = true;
+    here.run(call, work);
+    return;
+  }
+  alone = call;
+  work();
+}
+
+/** Whether other calls run. */
+export function isBusy(): boolean {
+  return running.size > 0;
 }
 
 export function ended(call: Running): void {
   running.delete(call);
+  if (alone === call) alone = undefined;
+  if (marked && running.size === 0) {
+    marked = false;
+    here.disable();
+  }
 }
 
 export function standGuard(): void {
@@ -42,9 +62,9 @@ export function standGuard(): void {
   quiet();
 }
 
-/** The call that it belongs to fails. Where that is unknown and only one call runs, it is that one. */
+/** The call that it belongs to fails. What has no mark belongs to the call without one, or to the only one. */
 function uncaught(error: unknown, what: string): void {
-  const call = here.getStore() ?? (running.size === 1 ? [...running][0] : undefined);
+  const call = here.getStore() ?? alone ?? (running.size === 1 ? [...running][0] : undefined);
   if (call !== undefined && running.has(call)) {
     call.fail(error);
     return;
