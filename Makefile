@@ -16,12 +16,17 @@ run: ## Build Toolcrib and serve the demo project; prints the URLs
 test: ## Install what the tests need, then run all of them
 	@scripts/setup-tests
 	@scripts/setup-conformance
-	$(SDK)/python -B -m pytest sdk/python/tests
+	@scripts/setup-sdk
+	@scripts/setup-runtimes
+	npm test --prefix sdk/typescript
 	cargo test --workspace
 
 soak: ## Run all tests, the long ones at full length
 	@scripts/setup-tests
 	@scripts/setup-conformance
+	@scripts/setup-sdk
+	@scripts/setup-runtimes
+	npm test --prefix sdk/typescript
 	TOOLCRIB_SOAK=1 cargo test --workspace
 
 check: ## Formatting, lints, and whether docs/reference is what the code says
@@ -32,6 +37,8 @@ check: ## Formatting, lints, and whether docs/reference is what the code says
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace --test it -- reference:: tidy::
+	@scripts/setup-sdk
+	npm run check --prefix sdk/typescript
 
 fix: ## Format, and mend what clippy and ruff can mend
 	@scripts/setup-sdk

@@ -106,6 +106,9 @@ export function toJsonSchema(z: typeof import("zod").z, schema: Zod4, io: "input
       override: ({ zodSchema, jsonSchema }) => {
         const words = (zodSchema as { description?: unknown }).description;
         if (typeof words === "string" && jsonSchema.$ref === undefined) jsonSchema.description ??= words;
+        // Zod bounds every integer by what a number can hold; an agent has to read it, and learns nothing.
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       },
     }) as JsonSchema;
     delete made["$schema"];
