@@ -120,7 +120,7 @@ fn in_an_untrusted_project_the_new_tool_alone_is_trusted() {
     assert!(shown.contains("mine.py (this tool alone)"), "{shown}");
     world.run(&["call", "other"]).exits(3);
     // Taken back singly, by a path of any form.
-    let path = ".toolcrib/../.toolcrib/tools/mine";
+    let path = ".toolcrib/../.toolcrib/tools/mine.py";
     let gone = world.run(&["trust", "--revoke", path]).exits(0).stdout;
     assert!(
         gone.contains("no longer trusted") && gone.contains("mine"),
