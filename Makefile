@@ -1,7 +1,7 @@
 # One line of meaning per target; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-# Where scripts/setup-sdk puts what checks the Python SDK.
+# Where scripts/setup-sdk-python puts what checks the Python SDK.
 SDK := target/test-tools/sdk/bin
 PYTHON := sdk/python templates/python examples/python-file
 .PHONY: help run test soak check fix install bench docs deny
@@ -16,32 +16,30 @@ run: ## Build Toolcrib and serve the demo project; prints the URLs
 test: ## Install what the tests need, then run all of them
 	@scripts/setup-tests
 	@scripts/setup-conformance
-	@scripts/setup-sdk
-	@scripts/setup-runtimes
+	$(SDK)/python -B -m pytest sdk/python/tests
 	npm test --prefix sdk/typescript
 	cargo test --workspace
 
 soak: ## Run all tests, the long ones at full length
 	@scripts/setup-tests
 	@scripts/setup-conformance
-	@scripts/setup-sdk
-	@scripts/setup-runtimes
+	$(SDK)/python -B -m pytest sdk/python/tests
 	npm test --prefix sdk/typescript
 	TOOLCRIB_SOAK=1 cargo test --workspace
 
 check: ## Formatting, lints, and whether docs/reference is what the code says
-	@scripts/setup-sdk
+	@scripts/setup-sdk-python
 	$(SDK)/ruff format --config sdk/python/pyproject.toml --check $(PYTHON)
 	$(SDK)/ruff check --config sdk/python/pyproject.toml $(PYTHON)
 	cd sdk/python && ../../$(SDK)/mypy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace --test it -- reference:: tidy::
-	@scripts/setup-sdk
+	@scripts/setup-sdk-typescript
 	npm run check --prefix sdk/typescript
 
 fix: ## Format, and mend what clippy and ruff can mend
-	@scripts/setup-sdk
+	@scripts/setup-sdk-python
 	$(SDK)/ruff check --config sdk/python/pyproject.toml --fix $(PYTHON)
 	$(SDK)/ruff format --config sdk/python/pyproject.toml $(PYTHON)
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
