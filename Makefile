@@ -3,7 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where scripts/setup-sdk-python puts what checks the Python SDK.
 SDK := target/test-tools/sdk/bin
-PYTHON := sdk/python templates/python examples/python-file
+RUFF := ../../$(SDK)/ruff --config pyproject.toml
+PYTHON := . ../../templates/python ../../examples/python-file
 .PHONY: help run test soak check fix install bench docs deny
 
 help: ## List the targets
@@ -29,8 +30,8 @@ soak: ## Run all tests, the long ones at full length
 
 check: ## Formatting, lints, and whether docs/reference is what the code says
 	@scripts/setup-sdk-python
-	$(SDK)/ruff format --config sdk/python/pyproject.toml --check $(PYTHON)
-	$(SDK)/ruff check --config sdk/python/pyproject.toml $(PYTHON)
+	cd sdk/python && $(RUFF) format --check $(PYTHON)
+	cd sdk/python && $(RUFF) check $(PYTHON)
 	cd sdk/python && ../../$(SDK)/mypy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
@@ -40,8 +41,8 @@ check: ## Formatting, lints, and whether docs/reference is what the code says
 
 fix: ## Format, and mend what clippy and ruff can mend
 	@scripts/setup-sdk-python
-	$(SDK)/ruff check --config sdk/python/pyproject.toml --fix $(PYTHON)
-	$(SDK)/ruff format --config sdk/python/pyproject.toml $(PYTHON)
+	cd sdk/python && $(RUFF) check --fix $(PYTHON)
+	cd sdk/python && $(RUFF) format $(PYTHON)
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
 	cargo fmt --all
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any, Optional
 
@@ -41,6 +42,10 @@ class Hosted:
             stderr=self.stderr,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
         )
+        # A host that hangs is ended, and the test that waits for it fails.
+        self.limit = threading.Timer(120, self.process.kill)
+        self.limit.daemon = True
+        self.limit.start()
         self.count = 0
         self.notices: list[dict[str, Any]] = []
         self.answers: dict[Any, dict[str, Any]] = {}
@@ -49,6 +54,7 @@ class Hosted:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.limit.cancel()
         self.process.kill()
         self.process.wait()
         assert self.process.stdin and self.process.stdout

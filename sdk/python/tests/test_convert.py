@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Deque, Dict, FrozenSet, List, Literal, Optional, Set, Tuple, Union
 
 import pytest
+
 import types_used as use
 from toolcrib.convert import Mismatch
 from toolcrib.schema import Shapes

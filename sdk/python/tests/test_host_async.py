@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from hosting import Hosted
 
 HEAD = "from toolcrib import tool, Context\nimport asyncio, sys, threading, time\n"

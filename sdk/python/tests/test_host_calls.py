@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hosting import CONTEXT, FILE, Hosted
 
 HEAD = "from toolcrib import tool, Context, Result, Attachment\nimport os, sys, time, threading\n"
@@ -260,7 +261,7 @@ def test_cancel(host: Hosted, body: str) -> None:
 def test_cancel_lets_the_tool_tidy_up(host: Hosted) -> None:
     host.loaded(
         one(
-            "ctx.progress(1)\ntry:\n    time.sleep(600)\nfinally:\n    ctx.log('info', f'tidy {bool(ctx.cancelled)}')",
+            "try:\n    ctx.progress(1)\n    time.sleep(600)\nfinally:\n    ctx.log('info', f'tidy {bool(ctx.cancelled)}')",
             "ctx",
         )
     )

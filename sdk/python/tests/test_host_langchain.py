@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hosting import Hosted
 
 FILES = Path(__file__).parent / "langchain_files"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hosting import DIRECTORY, FILE, Hosted
 
 HEAD = "from toolcrib import tool, Context\n"

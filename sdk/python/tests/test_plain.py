@@ -12,6 +12,7 @@ import uuid
 from typing import Any
 
 import pytest
+
 import types_used as use
 from toolcrib import Attachment, Result
 from toolcrib.plain import NoJson, plain, result_of

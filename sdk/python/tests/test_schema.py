@@ -26,6 +26,7 @@ from typing import (
 )
 
 import pytest
+
 import types_used as use
 from toolcrib.references import each, without_titles
 from toolcrib.schema import NoShape, Shapes

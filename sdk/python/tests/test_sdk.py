@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+
 from toolcrib import Context, noop_context, tool
 from toolcrib.docstring import parse
 

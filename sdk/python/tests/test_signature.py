@@ -6,6 +6,7 @@ import functools
 from typing import Any, Optional
 
 import pytest
+
 import types_used as use
 from toolcrib import Context, Result
 from toolcrib.convert import Mismatch
