@@ -172,6 +172,14 @@ def test_many_calls_at_once(host: Hosted) -> None:
     assert all("result" in host.answer(call) for call in calls)
 
 
+def test_a_forked_child_does_not_answer(host: Hosted) -> None:
+    body = "import os\n    pid = os.fork()\n    if pid:\n        os.waitpid(pid, 0)\n    return 'once'"
+    host.loaded(HEAD + f'@tool\nasync def f():\n    """F."""\n    {body}\n@tool\ndef g():\n    """G."""\n    {body}\n')
+    for tool in ("f", "g", "f"):
+        assert host.result(tool) == "once"
+    assert not host.answers
+
+
 def test_print_in_an_async_tool(host: Hosted) -> None:
     host.loaded(HEAD + '@tool\nasync def f():\n    """F."""\n    print("loud")\n    return "quiet"\n')
     assert host.result("f") == "quiet"

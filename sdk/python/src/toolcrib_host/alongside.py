@@ -88,7 +88,7 @@ class Alongside:
         except BaseException as error:
             line = self.host.failed(asked, error)
         self.tasks.pop(asked, None)
-        self.host.wire.send(line)
+        self.host.answer(line)
 
     def cancel(self, asked: Any) -> None:
         if asked in self.tasks:
@@ -129,7 +129,7 @@ class Side:
             except Cancelled:
                 line = self.host.failed(asked, Cancelled())
             self.settle(asked)
-            self.host.wire.send(line)
+            self.host.answer(line)
 
     def call(self, asked: Any, entry: Entry, given: dict[str, Any], context: Optional[Context]) -> bytes:
         try:

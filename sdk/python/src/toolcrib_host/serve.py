@@ -189,6 +189,10 @@ class Host:
         self.waiting.discard(asked)
         if self.dropped:
             self.dropped.discard(asked)
+        self.answer(line)
+
+    def answer(self, line: bytes) -> None:
+        """Sends the answer to a call; a forked child that came so far ends here."""
         if self.forked:
             os._exit(0)
         self.wire.send(line)
