@@ -176,6 +176,43 @@ export const bad = { description: "d", execute, args: { when: z3.date() } };`;
     assert.equal(await worker.result("t_fine"), "fine");
   });
 
+  on("of several calls the one fails whose timer threw", async (t) => {
+    const worker = await open(t, {
+      wait: "args: { throws: z.boolean() }, execute: async ({ throws }, { metadata }) => { await null; metadata({ title: 'here' }); if (throws) { await new Promise(() => setTimeout(() => { throw new Error('mine'); }, 1)); } await gate; return 'whole'; }",
+      open: "args: {}, execute: () => release()",
+    }, "let release = () => {}; const gate = new Promise<void>((done) => { release = done; });");
+    const calls = [false, true, false].map((throws) => worker.call("t_wait", { throws }));
+    if (runtime.name === "deno") {
+      // Deno does not say whose timer it was: nobody is blamed, and the log has it.
+      void calls[1].catch(() => {});
+      await until(() => worker.stderr.includes("mine"), "the log");
+    } else assert.equal((await calls[1]).error.message, "mine");
+    await worker.result("t_open");
+    assert.deepEqual([(await calls[0]).result, (await calls[2]).result], ["whole", "whole"]);
+  });
+
+  on("lines are right in CommonJS and without a map", async (t) => {
+    const text = "// first\nconst x = 1;\nfunction inner() {\n  throw new Error('line 4');\n}\n";
+    const plain = "{ description: 'd', args: {}, execute: () => inner() }";
+    const root = folder(t, {
+      "c.cjs": `${text}module.exports = ${plain};`,
+      "c.cts": `interface X {\n  a: 1;\n}\n${text}module.exports = ${plain};`,
+      "m.mjs": `${text}export default ${plain};`,
+    });
+    for (const [name, line] of [["c.cjs", 4], ["c.cts", 7], ["m.mjs", 4]]) {
+      const { worker } = await start(t, runtime, join(root, name));
+      const { traceback } = (await worker.error(name[0])).data;
+      assert.match(traceback.split("\n")[0], new RegExp(`inner \\(.*/${name}:${line}:\\d+\\)$`));
+    }
+    // The crib may strip types in place: the text has the author's lines, and no map.
+    const typed = "interface X {\n  a: 1;\n}\n";
+    const file = join(folder(t, { "s.ts": typed + text + `export default ${plain};` }), "s.ts");
+    const worker = new Worker(t, runtime);
+    const script = { file, directory: dirname(file), texts: { [file]: { format: "module", text: `${typed.replace(/[^\n]/g, " ")}${text}export default ${plain};` } } };
+    assert.equal((await worker.initialize(script)).result.tools[0].line, 9);
+    assert.match((await worker.error("s")).data.traceback, /s\.ts:7:\d+\)/);
+  });
+
   on("calls run side by side, health in between, notices in order", async (t) => {
     const worker = await open(t, {
       meet: `args: { last: z.boolean() }, execute: async ({ last }, context) => {
@@ -262,6 +299,13 @@ export const bad = { description: "d", execute, args: { when: z3.date() } };`;
     assert.ok(asked.some((url) => url.includes("garden.example")));
   });
 }
+
+test("Node 20 says when its flag is missing", { skip: !process.version.startsWith("v20.") }, async (t) => {
+  const worker = new Worker(t, { command: [process.execPath] });
+  const path = join(folder(t, { "t.mjs": "export default 1;" }), "t.mjs");
+  const script = { file: path, directory: dirname(path), texts: { [path]: { format: "module", text: "export default 1;" } } };
+  assert.match((await worker.initialize(script)).error.message, /--experimental-vm-modules/);
+});
 
 test("a host without a script says what it needs", async (t) => {
   const worker = new Worker(t, runtimes[0]);

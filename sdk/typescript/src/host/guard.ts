@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
-import { deno } from "./runtime.js";
+import { deno, runtimeName } from "./runtime.js";
 
 /** A call that runs. */
 export interface Running {
@@ -22,19 +22,22 @@ export class LeavingError extends Error {
   }
 }
 
-/** The running call that was alone when it began. It needs no mark, and marks make every promise dearer. */
+/** Node always knows whose error it is. Bun forgets it for rejected promises, Deno for timers. */
+const exact = runtimeName === "Node";
+
+/** The running call that was alone when it began. On Node it needs no mark, and marks make every promise dearer. */
 let alone: Running | undefined;
 let marked = false;
 
 export function runIn(call: Running, work: () => void): void {
   running.add(call);
-  if (running.size > 1) {
-    marked = true;
-    here.run(call, work);
+  if (exact && running.size === 1) {
+    alone = call;
+    work();
     return;
   }
-  alone = call;
-  work();
+  marked = exact;
+  here.run(call, work);
 }
 
 /** Whether other calls run. */
@@ -59,17 +62,22 @@ export function standGuard(): void {
   if (deno) deno.exit = leave("Deno.exit");
   process.on("uncaughtException", (error) => uncaught(error, "an exception"));
   process.on("unhandledRejection", (reason) => uncaught(reason, "a rejected promise"));
+  // Frames of libraries are cut out of what is told: the user's own lie below them.
+  Error.stackTraceLimit = 30;
   quiet();
 }
 
-/** The call that it belongs to fails. What has no mark belongs to the call without one, or to the only one. */
+/**
+ * The call that it belongs to fails. What has no mark belongs to the call without one, or to the only one. Where
+ * several could be meant, none is blamed.
+ */
 function uncaught(error: unknown, what: string): void {
   const call = here.getStore() ?? alone ?? (running.size === 1 ? [...running][0] : undefined);
   if (call !== undefined && running.has(call)) {
     call.fail(error);
     return;
   }
-  process.stderr.write(`toolcrib: ${what} that nobody caught, outside of a call: ${inspect(error)}\n`);
+  process.stderr.write(`toolcrib: ${what} that nobody caught, outside of a call or of one that is not known: ${inspect(error)}\n`);
 }
 
 /** What the host itself uses needs no warning in the tool's log. */

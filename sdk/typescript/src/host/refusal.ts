@@ -3,6 +3,7 @@
 import { basename } from "node:path";
 import { messageOf, needs, NOT_LOADED, systemCall, words, type Failure } from "./failure.js";
 import { LeavingError } from "./guard.js";
+import { UnfitRuntime } from "./load/vm.js";
 import { runtimeName } from "./runtime.js";
 import { isBare, type Script } from "./script.js";
 import { codeOf, original } from "./source-map.js";
@@ -40,6 +41,8 @@ function refusal(error: unknown, script: Script): Refusal {
       hint: needs(foreign),
       ...lineOf(script, foreign === "Bun" ? /\bBun\b|["']bun["':]/ : /\bDeno\b/),
     };
+  if (error instanceof UnfitRuntime)
+    return { errorType: "ImportError", message, hint: "Start it with the flag, or use Node 22.15 or newer" };
   if (error instanceof LeavingError)
     return {
       errorType: "ImportError",

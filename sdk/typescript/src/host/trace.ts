@@ -11,7 +11,7 @@ export interface Frame extends Place {
   file: string;
 }
 
-const FRAME = /^\s*at (?:(?:async )?(.*?) \()?((?:file:\/\/)?\/.*?):(\d+):(\d+)\)?$/;
+const FRAME = /^\s*at (?:async )?(?:(.*?) \()?((?:file:\/\/)?\/.*?):(\d+):(\d+)\)?$/;
 
 /** The frames of an error that lie in the user's files, where their author put them. */
 export function framesOf(error: unknown, script: Script): Frame[] {

@@ -94,7 +94,7 @@ function inDeno(found: Resolved, context: ResolveContext): Resolved {
 function standIn(script: Script, path: string): Loaded {
   const given = Object.hasOwn(script.texts, path) ? script.texts[path] : undefined;
   const shape = { format: "module", shortCircuit: true } as const;
-  if (given?.format === "json") return { ...shape, source: `export default ${given.text}` };
+  if (given?.format === "json") return { ...shape, source: `export default JSON.parse(${JSON.stringify(given.text)})` };
   const names = given ? exportNames(given.text) : Object.keys(Object(createRequire(path)(path))).filter(isName);
   const source = [
     `const all = globalThis[Symbol.for("toolcrib.commonjs")](${JSON.stringify(path)});`,

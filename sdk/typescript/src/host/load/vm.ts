@@ -11,11 +11,17 @@ import { codeOf } from "../source-map.js";
 import { exportNames, isMissing, type CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 
+/** Thrown on a Node that was started without the flag. */
+export class UnfitRuntime extends Error {
+  constructor() {
+    super(`Node ${process.versions.node} loads tools only with the flag --experimental-vm-modules`);
+  }
+}
+
 type Namespace = Record<string, unknown>;
 
 export function throughVm(script: Script, commonJs: CommonJs): Loader {
-  if (vm.SourceTextModule === undefined)
-    throw new Error("this Node needs the flag --experimental-vm-modules to load tools; Node 22.15 and newer do not");
+  if (vm.SourceTextModule === undefined) throw new UnfitRuntime();
   const modules = new Map<string, vm.Module>();
   const evaluations = new Map<vm.Module, Promise<void>>();
   // Linking goes through the whole graph; two at once would meet half-linked modules.
