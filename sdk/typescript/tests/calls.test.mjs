@@ -1,12 +1,13 @@
 // What calls give: results, failures, arguments, progress, and that nothing a tool does harms the protocol.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
-import { folder, runtimes, start, until, Worker } from "./crib.mjs";
+import { folder, host, runtimes, start, until, Worker } from "./crib.mjs";
 
 const zod = join(dirname(fileURLToPath(import.meta.url)), "../node_modules/zod");
 
@@ -305,6 +306,15 @@ test("Node 20 says when its flag is missing", { skip: !process.version.startsWit
   const path = join(folder(t, { "t.mjs": "export default 1;" }), "t.mjs");
   const script = { file: path, directory: dirname(path), texts: { [path]: { format: "module", text: "export default 1;" } } };
   assert.match((await worker.initialize(script)).error.message, /--experimental-vm-modules/);
+});
+
+test("a host that is fed from a file answers and ends", () => {
+  for (const { command } of runtimes) {
+    const feed = `printf '{"jsonrpc":"2.0","id":1,"method":"health"}\\n' >"$TMP/in" && "$@" <"$TMP/in"`;
+    const words = ["-c", `TMP=$(mktemp -d); ${feed}; code=$?; rm -r "$TMP"; exit $code`, "sh", ...command, host];
+    const { stdout, status } = spawnSync("sh", words, { encoding: "utf8", timeout: 20_000 });
+    assert.deepEqual([JSON.parse(stdout).result.status, status], ["healthy", 0]);
+  }
 });
 
 test("a host without a script says what it needs", async (t) => {

@@ -123,7 +123,7 @@ export function listen(take: (line: string) => void): void {
     flush();
     exit(0);
   };
-  if (!bun && !deno && input !== 0) {
+  if (!bun && !deno && input !== 0 && fs.fstatSync(input).isFIFO()) {
     // One buffer for all reads, and no stream in between: a read costs half as much.
     const buffer = Buffer.allocUnsafe(65536);
     const callback = (count: number): boolean => {

@@ -62,9 +62,8 @@ export function makeContext(call: Call, given: Record<string, unknown>, script: 
     },
     ask(input) {
       const what = isObject(input) && typeof input["permission"] === "string" ? ` for "${input["permission"]}"` : "";
-      const error = new Error(
-        `denied: the tool asked a person${what}, and Toolcrib has no approvals yet. Hint: declare what the tool needs in \`permissions\`, and grant that`,
-      );
+      const hint = "Hint: declare what the tool needs in `permissions`, and grant that";
+      const error = new Error(`denied: the tool asked a person${what}, and Toolcrib has no approvals yet. ${hint}`);
       return Promise.reject(Object.assign(error, { code: "denied" }));
     },
   };

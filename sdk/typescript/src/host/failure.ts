@@ -42,7 +42,8 @@ export function words(error: unknown, depth = 0): string {
 /** Says plainly that a file was written for another runtime. */
 export function needs(runtime: string): string {
   const where = runtime === "Bun" ? "https://bun.sh" : "https://deno.com";
-  return `This tool needs ${runtime}, and it runs on ${runtimeName}. Install ${runtime} (${where}), or use what ${runtimeName} has instead`;
+  const instead = `Install ${runtime} (${where}), or use what ${runtimeName} has instead`;
+  return `This tool needs ${runtime}, and it runs on ${runtimeName}. ${instead}`;
 }
 
 interface ErrorLike {

@@ -1,6 +1,5 @@
 // On Node, `fetch` knows no proxy. Where the environment names one, the first `fetch` makes it go there.
 
-import http from "node:http";
 import { bun, deno } from "./runtime.js";
 import { requireHere } from "./sdk.js";
 
@@ -12,7 +11,7 @@ export function leadFetchThroughProxy(): void {
   const slot = { configurable: true, enumerable: true, writable: true };
   const prepare: typeof fetch = (...given) => {
     Object.defineProperty(globalThis, "fetch", { ...slot, value: plain });
-    const own = (http as { setGlobalProxyFromEnv?: () => void }).setGlobalProxyFromEnv;
+    const own = (requireHere("node:http") as { setGlobalProxyFromEnv?: () => void }).setGlobalProxyFromEnv;
     if (own) own();
     else requireHere("./proxy.cjs");
     return plain(...given);

@@ -77,7 +77,8 @@ function uncaught(error: unknown, what: string): void {
     call.fail(error);
     return;
   }
-  process.stderr.write(`toolcrib: ${what} that nobody caught, outside of a call or of one that is not known: ${inspect(error)}\n`);
+  const whose = "outside of a call, or of one that is not known";
+  process.stderr.write(`toolcrib: ${what} that nobody caught, ${whose}: ${inspect(error)}\n`);
 }
 
 /** What the host itself uses needs no warning in the tool's log. */

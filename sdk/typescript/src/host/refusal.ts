@@ -107,7 +107,7 @@ function missing(specifier: string, script: Script): Refusal {
     errorType: "ImportError",
     message: `there is no module ${JSON.stringify(specifier)} for ${basename(script.file)}`,
     hint: bare
-      ? `Add a package.json that has ${JSON.stringify(specifier)} in its dependencies beside the file, or install it there: npm install ${specifier}`
+      ? `Add a package.json beside the file with it in \`dependencies\`, or install it there: npm install ${specifier}`
       : "Check the path: it starts at the file that imports it",
     ...lineOf(script, new RegExp(quoted)),
   };
