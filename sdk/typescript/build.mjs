@@ -18,6 +18,13 @@ const shared = {
   logLevel: "warning",
 };
 
+/** The licence of a package, for the head of a bundle that holds it. */
+function licence(name) {
+  const place = join(here, "node_modules", name);
+  const { version } = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
+  return { js: `/*! With ${name} ${version}:\n${readFileSync(join(place, "LICENSE"), "utf8").trim()}\n*/` };
+}
+
 // Zod's languages are half of it, and few tools ask for one: they lie in a file of their own, read at the first use.
 const index = readFileSync(join(here, "node_modules/zod/v4/locales/index.js"), "utf8");
 const names = [...index.matchAll(/default as (\w+)/g)].map(([, name]) => name).filter((name) => name !== "en");
@@ -37,13 +44,14 @@ const lazyLanguages = {
     });
   },
 };
-const plugin = { ...shared, entryPoints: ["src/bundle.ts"], plugins: [lazyLanguages] };
+const plugin = { ...shared, banner: licence("zod"), entryPoints: ["src/bundle.ts"], plugins: [lazyLanguages] };
 
 rmSync(join(here, "dist"), { recursive: true, force: true });
 await build({ ...plugin, format: "esm", outfile: "dist/plugin.js", define: { FILE: "import.meta.url" } });
 await build({ ...plugin, format: "cjs", outfile: "dist/plugin.cjs", define: { FILE: "__filename" } });
 await build({
   ...shared,
+  banner: licence("zod"),
   stdin: { contents: 'export * from "zod/v4/locales";', resolveDir: here },
   format: "cjs",
   outfile: "dist/locales.cjs",
@@ -55,7 +63,7 @@ await build({
   outfile: "dist/host.mjs",
   external: ["./plugin.js", "./plugin.cjs", "./proxy.cjs"],
 });
-await build({ ...shared, entryPoints: ["src/proxy.ts"], format: "cjs", outfile: "dist/proxy.cjs" });
+await build({ ...shared, banner: licence("undici"), entryPoints: ["src/proxy.ts"], format: "cjs", outfile: "dist/proxy.cjs" });
 
 const compiler = join(here, "node_modules", "typescript", "bin", "tsc");
 // Only what a tool file sees: the host's types are in no file.

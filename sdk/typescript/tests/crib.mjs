@@ -73,7 +73,8 @@ export function scriptOf(file, fields = {}) {
     }
     texts[path] = { text: code, format };
     resolved[path] = {};
-    for (const [, specifier] of code.matchAll(/(?:\bfrom|\bimport|\bimport\(|\brequire\()\s*["'](\.{1,2}\/[^"']+)["']/g)) {
+    for (const [, double, single] of code.matchAll(/(?:\bfrom|\bimport|\bimport\(|\brequire\()\s*(?:"(\.{1,2}\/[^"]+)"|'(\.{1,2}\/[^']+)')/g)) {
+      const specifier = double ?? single;
       const found = find(path, specifier);
       if (!found) continue;
       resolved[path][specifier] = found;

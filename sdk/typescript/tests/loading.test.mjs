@@ -86,6 +86,18 @@ module.exports = { description: "d", args: {}, execute: async () => ({ b: b.name
     assert.deepEqual(tools.map(({ name }) => name).sort(), ["many_first", "many_second"]);
   });
 
+  on("odd characters in paths", async (t) => {
+    const files = {
+      "a b#ü/tööl.ts": `import b from "./b c.cjs"; import d from "./d'#.json"; import { e } from "./e %.ts";\n${answer("[b.x, d, e, import.meta.dirname.endsWith('/a b#ü')]")}`,
+      "a b#ü/b c.cjs": "exports.x = 1;",
+      "a b#ü/d'#.json": "2",
+      "a b#ü/e %.ts": "export const e: number = 3;",
+    };
+    const root = folder(t, files);
+    const { worker } = await start(t, runtime, join(root, Object.keys(files)[0]), { fields: { stem: "tool" } });
+    assert.deepEqual(await worker.result("tool"), [1, 2, 3, true]);
+  });
+
   on("an ES module imports CommonJS", async (t) => {
     const files = {
       "a.ts": `import all, { name, twice } from "./b.cjs";\n${answer("[all.name, name, twice(2)]")}`,

@@ -28,7 +28,7 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
     const { format } = script.texts[path]!;
     const asked = context.importAttributes?.["type"] === "json";
     if (format === "module" || (format === "json" && asked)) return found(url, format);
-    return found(STANDS_FOR + path);
+    return found(STANDS_FOR + encodeURIComponent(path));
   };
 
   const bare = (specifier: string, context: ResolveContext, next: Next): Resolved => {
@@ -56,7 +56,7 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
         : next(specifier, context);
     },
     load(url, context, next) {
-      if (url.startsWith(STANDS_FOR)) return standIn(script, url.slice(STANDS_FOR.length));
+      if (url.startsWith(STANDS_FOR)) return standIn(script, decodeURIComponent(url.slice(STANDS_FOR.length)));
       const path = pathOf(url);
       const given = Object.hasOwn(script.texts, path) ? script.texts[path] : undefined;
       if (!given) return next(url, context);
@@ -88,7 +88,8 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
 function inDeno(found: Resolved, context: ResolveContext): Resolved {
   const path = pathOf(found.url);
   const imported = !context.conditions?.includes("require");
-  return imported && isCommonJs(path) ? { url: STANDS_FOR + path, format: "module", shortCircuit: true } : found;
+  if (!imported || !isCommonJs(path)) return found;
+  return { url: STANDS_FOR + encodeURIComponent(path), format: "module", shortCircuit: true };
 }
 
 function standIn(script: Script, path: string): Loaded {
