@@ -232,6 +232,7 @@ impl<'a> Walk<'a> {
             Some(list) if self.repeated < REPEATED => {
                 let mut results = Vec::new();
                 let size = usize::from(ruff_text_size::Ranged::range(element).len());
+                let wanted = list.len();
                 for one in list {
                     self.repeated += size;
                     if self.repeated > REPEATED {
@@ -243,7 +244,9 @@ impl<'a> Walk<'a> {
                 if results.is_empty() {
                     self.ignore(element);
                 }
-                made = Value::List(results.into());
+                if results.len() == wanted {
+                    made = Value::List(results.into());
+                }
             }
             _ => self.ignore(element),
         }
