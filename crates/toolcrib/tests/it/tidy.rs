@@ -19,13 +19,19 @@ const CORE: [&str; 9] = [
 ];
 
 /// Which of our crates each may know.
-const DIRECTIONS: [(&str, &[&str]); 7] = [
+const DIRECTIONS: [(&str, &[&str]); 8] = [
     ("crates/core", &[]),
+    ("crates/hosts", &[]),
     ("crates/sandbox", &[]),
     ("crates/scan", &[]),
     (
         "crates/sources",
-        &["toolcrib-core", "toolcrib-sandbox", "toolcrib-scan"],
+        &[
+            "toolcrib-core",
+            "toolcrib-hosts",
+            "toolcrib-sandbox",
+            "toolcrib-scan",
+        ],
     ),
     ("crates/store", &["toolcrib-core"]),
     (
@@ -82,7 +88,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
             let entry = entry.unwrap();
             let name = entry.file_name();
             let kind = entry.file_type().unwrap();
-            if kind.is_dir() && name != "target" && name != ".git" && name != "results" {
+            let made = ["target", ".git", "results", "node_modules", "dist", ".venv"];
+            let made =
+                made.iter().any(|one| name == *one) || name.to_string_lossy().ends_with("_cache");
+            if kind.is_dir() && !made {
                 folders.push(entry.path());
             } else if kind.is_file() && name != ".git" {
                 found.push(entry.path());
