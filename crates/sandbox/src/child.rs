@@ -11,7 +11,9 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::enclosure::{Account, Keep};
 use crate::launcher::{self, Report};
+use crate::watch::{Breach, Told};
 
 /// The crib's end of a tool's stdin. The tool reads its end once this is dropped.
 pub type Stdin = tokio::net::unix::pipe::Sender;
@@ -50,29 +52,46 @@ pub struct Child {
     gone: bool,
     /// The tool's, where it is kept in one.
     group: Option<i32>,
+    /// There only for a confined process.
+    confined: Option<(Account, Told)>,
 }
 
 impl Child {
-    /// Takes over a launcher that has said that the tool runs. `group` is the tool's, where it is kept in one.
+    /// Takes over a launcher that has said that the tool runs. `group` is the tool's, where it is kept in one; what a
+    /// confined tool needs is kept until the launcher has ended.
     pub(crate) fn new(
         mut process: tokio::process::Child,
         control: UnixStream,
         group: Option<i32>,
         stdin: Option<Stdin>,
+        confined: Option<(Keep, Account)>,
     ) -> Child {
         let (attached, detached) = oneshot::channel();
+        let (keep, account) = confined.unzip();
+        let told = keep.as_ref().map(Keep::told);
         Child {
             stdin,
             stdout: process.stdout.take(),
             stderr: process.stderr.take(),
             control,
             launcher_id: process.id(),
-            guard: tokio::spawn(guard(process, group, detached)),
+            guard: tokio::spawn(guard(process, group, detached, keep)),
             attached: Some(attached),
             told: None,
             gone: false,
             group,
+            confined: account.zip(told),
         }
+    }
+
+    /// What holds for a confined process; nothing for another.
+    pub fn account(&self) -> Option<&Account> {
+        self.confined.as_ref().map(|(account, _)| account)
+    }
+
+    /// The limit that the process was killed for, if that is how it ended.
+    pub fn breach(&self) -> Option<Breach> {
+        self.confined.as_ref()?.1.get().copied()
     }
 
     /// Waits for the end: the tool has exited and its whole tree is gone. May be dropped and called again.
@@ -133,6 +152,7 @@ async fn guard(
     mut process: tokio::process::Child,
     group: Option<i32>,
     mut detached: oneshot::Receiver<()>,
+    keep: Option<Keep>,
 ) -> io::Result<ExitStatus> {
     let first = tokio::select! {
         ended = process.wait() => Some(ended),
@@ -152,6 +172,9 @@ async fn guard(
         && !ended.as_ref().is_ok_and(ExitStatus::success)
     {
         launcher::kill_group(group);
+    }
+    if let Some(keep) = keep {
+        keep.note_the_end();
     }
     ended
 }

@@ -2,16 +2,21 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use tokio::net::UnixStream;
+use tokio::sync::mpsc;
 
 use crate::child::{Stdin, read_report};
-use crate::launcher::{self, Report};
-use crate::program::{check_interpreter, resolve};
-use crate::{Child, Environment, Launcher};
+use crate::enclosure::{self, Account, Enclosure, Setting};
+use crate::launcher::{self, Order, Report, Trouble};
+use crate::machine::Refusal;
+use crate::program::{Unfolded, check_interpreter, resolve, unfold};
+use crate::proxy::Denial;
+use crate::{Child, Environment, Launcher, Policy};
 
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +44,16 @@ pub enum StartError {
     Exec { program: String, error: io::Error },
     #[error("no process could be started: {0}")]
     Spawn(#[from] io::Error),
+    /// Its policy can't be enforced here, so it was not started.
+    #[error("it can't be confined: {0}")]
+    Refused(#[from] Refusal),
+    /// A wall that stood before could not be put up this time, so it was not started.
+    #[error("`{program}` could not be confined: the launcher can't {what}: {error}")]
+    Walls {
+        program: String,
+        what: &'static str,
+        error: io::Error,
+    },
 }
 
 /// A process to be started: program, arguments, directory, variables. Its stdin is empty unless it is
@@ -50,6 +65,8 @@ pub struct Command {
     dir: PathBuf,
     vars: Vec<(OsString, OsString)>,
     piped_stdin: bool,
+    policy: Option<Arc<Policy>>,
+    denied: Option<mpsc::Sender<Denial>>,
 }
 
 impl Command {
@@ -60,7 +77,23 @@ impl Command {
             dir: dir.into(),
             vars: Vec::new(),
             piped_stdin: false,
+            policy: None,
+            denied: None,
         }
+    }
+
+    /// Confines the process. Without a policy it may do what the user may.
+    #[must_use]
+    pub fn confined(mut self, policy: Policy) -> Command {
+        self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Tells about hosts that the process asked for and was not allowed to reach. What does not fit the channel is lost.
+    #[must_use]
+    pub fn tell_denied(mut self, denied: mpsc::Sender<Denial>) -> Command {
+        self.denied = Some(denied);
+        self
     }
 
     #[must_use]
@@ -100,26 +133,108 @@ impl Command {
         }
         let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
         check_interpreter(&program, &self.dir, self.path(environment))?;
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-        ours.set_nonblocking(true)?;
-        let stdin = self.order(&ours, launcher)?;
-        let process = self.start(launcher, environment, &program, theirs.into())?;
+        if let Some(policy) = self.policy.clone() {
+            return self
+                .spawn_confined(launcher, environment, &program, &policy)
+                .await;
+        }
+        let (ours, theirs) = control_pair()?;
+        let (reader, stdin) = self.stdin()?;
+        let handed: Vec<BorrowedFd> = reader.iter().map(AsFd::as_fd).collect();
+        launcher::send_order(ours.as_fd(), launcher.order(), &handed)?;
+        let argv = self.argv();
+        let process = self.start(launcher, environment, &program, &argv, &[], theirs.into())?;
         let mut control = UnixStream::from_std(ours)?;
         let report = read_report(&mut control).await?;
-        let group = match report {
-            Some(Report::InNamespaces) => None,
-            Some(Report::InGroup(tool)) => Some(tool),
-            Some(Report::ExecFailed(errno)) => return Err(exec_error(&program, errno)),
-            Some(Report::Failed(errno)) => return Err(StartError::Spawn(setup_error(errno))),
-            other => {
-                let said = format!("the launcher said {other:?}");
-                return Err(StartError::Spawn(io::Error::other(said)));
-            }
-        };
+        let group = group_of(report, &program)?;
         if let Some(rung) = report.and_then(Report::rung) {
             launcher.remember(rung);
         }
-        Ok(Child::new(process, control, group, stdin))
+        Ok(Child::new(process, control, group, stdin, None))
+    }
+
+    async fn spawn_confined(
+        self,
+        launcher: &Launcher,
+        environment: &Environment,
+        program: &Path,
+        policy: &Policy,
+    ) -> Result<Child, StartError> {
+        let unfolded = unfold(program, self.argv(), &self.dir, self.path(environment))?;
+        let setting = self.setting(environment);
+        let enclosure =
+            Enclosure::new(launcher, policy, unfolded, &setting, self.denied.clone()).await?;
+        let (ours, theirs) = control_pair()?;
+        let (reader, stdin) = self.stdin()?;
+        let (door, their_door) = std::os::unix::net::UnixStream::pair()?;
+        let plan =
+            launcher::file_of(&serde_json::to_vec(&enclosure.plan).map_err(io::Error::from)?)?;
+        let mut handed = vec![plan.as_fd(), their_door.as_fd()];
+        handed.extend(reader.iter().map(AsFd::as_fd));
+        launcher::send_order(ours.as_fd(), Order::Confined, &handed)?;
+        let Unfolded { file, argv, .. } = &enclosure.program;
+        let vars = &enclosure.plan.vars;
+        let process = self.start(launcher, environment, file, argv, vars, theirs.into())?;
+        drop((their_door, reader, plan));
+        let again = ours.try_clone()?;
+        let mut control = UnixStream::from_std(ours)?;
+        let (keep, account) = enclosure.settle(door, process.id(), again.into()).await?;
+        let report = read_report(&mut control).await?;
+        let group = group_of(report, program)?;
+        Ok(Child::new(
+            process,
+            control,
+            group,
+            stdin,
+            Some((keep, account)),
+        ))
+    }
+
+    /// What would hold for this process, without starting it; nothing without a policy.
+    pub async fn account(
+        &self,
+        launcher: &Launcher,
+        environment: &Environment,
+    ) -> Result<Option<Account>, StartError> {
+        let Some(policy) = &self.policy else {
+            return Ok(None);
+        };
+        let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
+        let program = unfold(&program, self.argv(), &self.dir, self.path(environment))?;
+        let setting = self.setting(environment);
+        let plan = enclosure::plan(launcher, policy, &program, &setting, setting.tmp).await?;
+        Ok(Some(Account {
+            rung: plan.rung,
+            enforced: plan.enforced,
+            lost: plan.lost,
+        }))
+    }
+
+    fn setting<'a>(&'a self, environment: &'a Environment) -> Setting<'a> {
+        Setting {
+            dir: &self.dir,
+            home: environment.get("HOME").map(Path::new),
+            tmp: environment
+                .get("TMPDIR")
+                .map_or(Path::new("/tmp"), Path::new),
+        }
+    }
+
+    fn argv(&self) -> Vec<OsString> {
+        [&self.program]
+            .into_iter()
+            .chain(&self.args)
+            .cloned()
+            .collect()
+    }
+
+    /// The tool's end and the crib's end of its stdin, if it has one.
+    fn stdin(&self) -> io::Result<(Option<io::PipeReader>, Option<Stdin>)> {
+        if !self.piped_stdin {
+            return Ok((None, None));
+        }
+        let (reader, writer) = io::pipe()?;
+        Ok((Some(reader), Some(Stdin::from_owned_fd(writer.into())?)))
     }
 
     /// The PATH that the process will see.
@@ -129,28 +244,14 @@ impl Command {
             .or_else(|| environment.get("PATH"))
     }
 
-    /// Tells the launcher, which is yet to be started, what to do, and hands it the tool's stdin.
-    fn order(
-        &self,
-        control: &std::os::unix::net::UnixStream,
-        launcher: &Launcher,
-    ) -> io::Result<Option<Stdin>> {
-        let order = launcher.order();
-        if !self.piped_stdin {
-            launcher::send_order(control.as_fd(), order, None)?;
-            return Ok(None);
-        }
-        let (reader, writer) = io::pipe()?;
-        launcher::send_order(control.as_fd(), order, Some(reader.as_fd()))?;
-        Stdin::from_owned_fd(writer.into()).map(Some)
-    }
-
     /// Executes the launcher with the tool's directory, variables and streams.
     fn start(
         &self,
         launcher: &Launcher,
         environment: &Environment,
         program: &Path,
+        argv: &[OsString],
+        vars: &[(&str, PathBuf)],
         control: OwnedFd,
     ) -> Result<tokio::process::Child, StartError> {
         #[expect(
@@ -162,11 +263,11 @@ impl Command {
             .arg0("toolcrib")
             .arg(launcher::ARGUMENT)
             .arg(program)
-            .arg(&self.program)
-            .args(&self.args)
+            .args(argv)
             .current_dir(&self.dir)
             .env_clear()
             .envs(environment.iter())
+            .envs(vars.iter().map(|(name, value)| (name, value)))
             .envs(self.vars.iter().map(|(name, value)| (name, value)))
             .stdin(control)
             .stdout(Stdio::piped())
@@ -176,6 +277,42 @@ impl Command {
             None if error.kind() == io::ErrorKind::InvalidInput => StartError::NullByte,
             _ => StartError::Spawn(error),
         })
+    }
+}
+
+/// The crib's end, which does not block, and the launcher's.
+fn control_pair() -> io::Result<(
+    std::os::unix::net::UnixStream,
+    std::os::unix::net::UnixStream,
+)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((ours, theirs))
+}
+
+/// The group of a tool that was started in one; an error where none was started.
+fn group_of(report: Option<Report>, program: &Path) -> Result<Option<i32>, StartError> {
+    match report {
+        Some(Report::InNamespaces) => Ok(None),
+        Some(Report::InGroup(tool)) => Ok(Some(tool)),
+        Some(Report::ExecFailed(errno)) => Err(exec_error(program, errno)),
+        Some(Report::Failed(errno)) => Err(StartError::Spawn(setup_error(errno))),
+        Some(Report::Walls(code)) => Err(walls_error(program, code)),
+        other => {
+            let said = format!("the launcher said {other:?}");
+            Err(StartError::Spawn(io::Error::other(said)))
+        }
+    }
+}
+
+fn walls_error(program: &Path, code: i32) -> StartError {
+    match Trouble::from_code(code) {
+        Some(trouble) => StartError::Walls {
+            program: program.display().to_string(),
+            what: trouble.step.words(),
+            error: trouble.error,
+        },
+        None => StartError::Spawn(io::Error::from_raw_os_error(code)),
     }
 }
 

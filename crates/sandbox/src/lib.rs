@@ -19,14 +19,36 @@
 //!
 //! Not promised yet: confinement of reads, writes, network and resources. A trusted tool may do what the user may.
 
+mod asked;
 mod child;
 mod command;
+mod enclosure;
 mod environment;
+mod ground;
+mod groups;
+mod host;
 pub mod launcher;
+mod machine;
+mod plan;
+mod policy;
 mod program;
+mod proxy;
 mod rung;
+mod seatbelt;
+mod survey;
+mod system;
+mod watch;
 
 pub use child::{Child, Exit, Stdin};
 pub use command::{Command, StartError};
+pub use enclosure::Account;
 pub use environment::Environment;
+pub use host::{HostRule, NotAHost};
+pub use machine::{Controllers, Lack, Machine, Refusal};
+pub use plan::Enforced;
+pub use policy::{Exec, Modes, Network, Policy};
+pub use proxy::Denial;
 pub use rung::{Launcher, Rung};
+pub use seatbelt::profile as seatbelt_profile;
+pub use survey::{Feature, Survey};
+pub use watch::Breach;

@@ -1,12 +1,13 @@
 //! Finds the file to execute, and says beforehand what exec would only call "not found".
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::StartError;
+use crate::machine::Refusal;
 
 /// How much of a first line the kernel reads.
 const LINE: u64 = 256;
@@ -116,8 +117,141 @@ fn env_finds(name: &OsStr, dir: &Path, path: Option<&OsStr>) -> bool {
     if name.as_bytes().contains(&b'/') {
         return !is_missing(&dir.join(name));
     }
+    env_lookup(name, dir, path).is_some()
+}
+
+fn env_lookup(name: &OsStr, dir: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path.unwrap_or(OsStr::new(USUAL)))
-        .any(|folder| is_executable(&dir.join(folder).join(name)))
+        .map(|folder| dir.join(folder).join(name))
+        .find(|file| is_executable(file))
+}
+
+/// How often an interpreter may itself be a script, as in the kernel.
+const DEPTH: usize = 5;
+
+/// What is really executed once every `#!` line is followed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unfolded {
+    pub file: PathBuf,
+    pub argv: Vec<OsString>,
+    /// The scripts on the way, which their interpreters read.
+    pub scripts: Vec<PathBuf>,
+}
+
+/// Follows `#!` lines as the kernel and `env` would, for a process that may execute one file only.
+pub(crate) fn unfold(
+    program: &Path,
+    argv: Vec<OsString>,
+    dir: &Path,
+    path: Option<&OsStr>,
+) -> Result<Unfolded, Refusal> {
+    let mut unfolded = Unfolded {
+        file: program.to_path_buf(),
+        argv,
+        scripts: Vec::new(),
+    };
+    for _ in 0..DEPTH {
+        let line = first_line(&unfolded.file).filter(|line| !line.is_empty());
+        let Some(line) = line else {
+            return Ok(unfolded);
+        };
+        if is_shim(&unfolded.file) {
+            return Err(Refusal::new(
+                format!(
+                    "`{}` only looks up another program and executes it",
+                    unfolded.file.display()
+                ),
+                "name that program itself, such as `pyenv which python3` prints it, or grant exec",
+            ));
+        }
+        let (file, mut argv) = interpreter_of(&unfolded.file, &line, dir, path)?;
+        argv.push(unfolded.file.clone().into());
+        argv.extend(unfolded.argv.into_iter().skip(1));
+        unfolded.scripts.push(unfolded.file);
+        (unfolded.file, unfolded.argv) = (file, argv);
+    }
+    let shown = program.display();
+    Err(Refusal::new(
+        format!("the interpreters that `{shown}` leads to are scripts without end"),
+        "name a program in its first line",
+    ))
+}
+
+/// Scripts that version managers put on PATH.
+fn is_shim(file: &Path) -> bool {
+    file.parent()
+        .is_some_and(|folder| folder.ends_with("shims"))
+}
+
+fn interpreter_of(
+    script: &Path,
+    line: &[u8],
+    dir: &Path,
+    path: Option<&OsStr>,
+) -> Result<(PathBuf, Vec<OsString>), Refusal> {
+    let word = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
+    let (interpreter, argument) = split(line);
+    let is_env = interpreter.rsplit(|byte| *byte == b'/').next() == Some(b"env");
+    if !is_env {
+        let mut argv = vec![word(interpreter)];
+        argv.extend((!argument.is_empty()).then(|| word(argument)));
+        return Ok((dir.join(OsStr::from_bytes(interpreter)), argv));
+    }
+    let unclear = || {
+        Refusal::new(
+            format!(
+                "the first line of `{}` asks `env` for more than a program",
+                script.display()
+            ),
+            "write `#!/usr/bin/env PROGRAM` or the program's path, or grant exec",
+        )
+    };
+    let name = name_for_env(argument).ok_or_else(unclear)?;
+    let words: Vec<&[u8]> = match argument.strip_prefix(b"-S") {
+        Some(words) => words
+            .split(is_space)
+            .filter(|word| !word.is_empty())
+            .collect(),
+        None => vec![argument],
+    };
+    let special = |byte: &u8| matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'#');
+    if words.iter().any(|word| word.iter().any(special)) {
+        return Err(unclear());
+    }
+    let file = if name.contains(&b'/') {
+        dir.join(OsStr::from_bytes(name))
+    } else {
+        env_lookup(OsStr::from_bytes(name), dir, path).ok_or_else(unclear)?
+    };
+    Ok((file, words.into_iter().map(word).collect()))
+}
+
+/// The loader that a program names in its header, where it names one.
+pub(crate) fn loader(program: &Path) -> Option<PathBuf> {
+    const PT_INTERP: u32 = 3;
+    let file = std::fs::File::open(program).ok()?;
+    let bytes = |at: u64, size: usize| {
+        let mut bytes = vec![0; size];
+        file.read_exact_at(&mut bytes, at).ok().map(|()| bytes)
+    };
+    let header = bytes(0, 64)?;
+    // 64 bits, lowest byte first: every architecture that walls are built on.
+    if !header.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+    let long = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
+    let (start, size, count) = (long(&header[32..40])?, short(54), short(56));
+    for index in 0..u64::from(count) {
+        let entry = bytes(start.checked_add(index * u64::from(size))?, 56)?;
+        if entry[..4] == PT_INTERP.to_le_bytes() {
+            let length = usize::try_from(long(&entry[32..40])?).ok()?;
+            let mut name = bytes(long(&entry[8..16])?, length.min(4_096))?;
+            name.pop();
+            return Some(PathBuf::from(OsString::from_vec(name)));
+        }
+    }
+    None
 }
 
 fn is_missing(file: &Path) -> bool {
@@ -186,5 +320,56 @@ mod tests {
         ] {
             assert_eq!(missing(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn scripts_unfold_to_what_is_executed() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("script");
+        let unfolded = |text: &str| {
+            std::fs::write(&script, text).unwrap();
+            let argv = vec!["script".into(), "x".into()];
+            let path = OsStr::new("/usr/bin:/bin");
+            unfold(&script, argv, dir.path(), Some(path)).map(|unfolded| {
+                let words = unfolded.argv.iter().map(|word| word.to_string_lossy());
+                let words = words.collect::<Vec<_>>().join(" ");
+                let shown = script.display().to_string();
+                (unfolded.file, words.replace(&shown, "SCRIPT"))
+            })
+        };
+        for (text, file, words) in [
+            ("#!/bin/sh\n", "/bin/sh", "/bin/sh SCRIPT x"),
+            ("#!/bin/sh -e -u\n", "/bin/sh", "/bin/sh -e -u SCRIPT x"),
+            ("#!/usr/bin/env sh\n", "/usr/bin/sh", "sh SCRIPT x"),
+            ("#!/usr/bin/env -S sh -e\n", "/usr/bin/sh", "sh -e SCRIPT x"),
+        ] {
+            let told = unfolded(text).unwrap();
+            assert_eq!(
+                (told.0.as_path(), told.1.as_str()),
+                (Path::new(file), words),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            unfolded("text").unwrap(),
+            (script.clone(), "script x".to_owned())
+        );
+        for text in [
+            "#!/usr/bin/env -i sh\n",
+            "#!/usr/bin/env A=b sh\n",
+            "#!/usr/bin/env -S sh '-e'\n",
+        ] {
+            assert!(unfolded(text).is_err(), "{text}");
+        }
+        let own = format!("#!{}\n", script.display());
+        assert!(unfolded(&own).unwrap_err().reason.contains("without end"));
+    }
+
+    #[test]
+    fn a_loader_is_found_in_the_header() {
+        let own = std::env::current_exe().unwrap();
+        let found = loader(&own).unwrap();
+        assert!(found.is_absolute() && found.exists(), "{found:?}");
+        assert_eq!(loader(Path::new("/etc/passwd")), None);
     }
 }

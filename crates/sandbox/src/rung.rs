@@ -1,17 +1,50 @@
 //! How much the machine lets the launcher do, and which launcher that is.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use crate::launcher::Order;
+use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
 
-/// What keeps a tool's processes together, best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+use crate::groups;
+use crate::launcher::{self, Order};
+use crate::machine::Machine;
+
+/// How long it may take to find out what the machine offers.
+const LOOK: Duration = Duration::from_secs(20);
+
+/// What keeps a tool's processes together, and in, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rung {
-    /// A pid namespace of their own: the kernel kills all of them with its first process.
+    /// A: a pid namespace of their own: the kernel kills all of them with its first process. With a policy, mounts and
+    /// a network of their own too, and Landlock behind them.
     Namespaces,
-    /// A process group that they can't leave, and a launcher that orphans fall to.
+    /// C: the same without Landlock. Without a policy it is no different.
+    NamespacesOnly,
+    /// B: a process group that they can't leave, and a launcher that orphans fall to. With a policy, Landlock.
     Group,
+}
+
+impl Rung {
+    pub(crate) const ALL: [Rung; 3] = [Rung::Namespaces, Rung::NamespacesOnly, Rung::Group];
+
+    /// The letter that people know it by.
+    pub fn letter(self) -> char {
+        match self {
+            Rung::Namespaces => 'A',
+            Rung::NamespacesOnly => 'C',
+            Rung::Group => 'B',
+        }
+    }
+
+    pub fn from_letter(letter: &str) -> Option<Rung> {
+        Rung::ALL
+            .into_iter()
+            .find(|rung| letter.chars().eq([rung.letter()]))
+    }
 }
 
 /// The program that is executed as the launcher: this binary itself. Clones share what was found out about the
@@ -21,6 +54,7 @@ pub struct Launcher {
     program: PathBuf,
     most: Rung,
     found: Arc<OnceLock<Rung>>,
+    machine: Arc<OnceCell<Machine>>,
 }
 
 impl Launcher {
@@ -36,6 +70,7 @@ impl Launcher {
             program: program.into(),
             most: Rung::Namespaces,
             found: Arc::default(),
+            machine: Arc::default(),
         }
     }
 
@@ -61,9 +96,38 @@ impl Launcher {
     pub(crate) fn order(&self) -> Order {
         match (self.most, self.rung()) {
             (Rung::Group, _) | (_, Some(Rung::Group)) => Order::Group,
-            (Rung::Namespaces, Some(Rung::Namespaces)) => Order::Namespaces,
-            (Rung::Namespaces, None) => Order::Try,
+            (_, Some(_)) => Order::Namespaces,
+            (_, None) => Order::Try,
         }
+    }
+
+    /// The most that is allowed.
+    pub(crate) fn most(&self) -> Rung {
+        self.most
+    }
+
+    /// What the machine offers for walls: found out once, by a launcher that does it all and ends.
+    pub async fn machine(&self) -> io::Result<&Machine> {
+        self.machine.get_or_try_init(|| self.look_around()).await
+    }
+
+    async fn look_around(&self) -> io::Result<Machine> {
+        #[expect(clippy::disallowed_methods, reason = "the launcher itself, not a tool")]
+        let mut command = tokio::process::Command::new(&self.program);
+        command
+            .arg0("toolcrib")
+            .arg(launcher::PROBE)
+            .current_dir("/")
+            .env_clear()
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        let told = tokio::time::timeout(LOOK, command.output()).await;
+        let told = told.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let mut machine: Machine = serde_json::from_slice(&told.stdout)?;
+        machine.groups = groups::controllers();
+        tracing::debug!(?machine, "what the machine offers for walls");
+        Ok(machine)
     }
 
     pub(crate) fn remember(&self, rung: Rung) {
@@ -76,6 +140,15 @@ impl Launcher {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn letters_name_rungs() {
+        for rung in Rung::ALL {
+            assert_eq!(Rung::from_letter(&rung.letter().to_string()), Some(rung));
+        }
+        assert_eq!(Rung::from_letter("AB"), None);
+        assert_eq!(Rung::from_letter(""), None);
+    }
 
     #[test]
     fn it_is_tried_once_and_clones_know() {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::tool::{Bond, Tool};
 use super::wire::{self, Report};
-use super::{Streams, check, child_signals, errno, fail, watch};
+use super::{Streams, Walls, check, child_signals, errno, fail, watch};
 
 /// How long the launcher goes on killing before it gives up on processes that the kernel does not let die.
 pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(5);
@@ -28,13 +28,22 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Runs the tool to its end and to the end of all it started; this process has adopted.
-pub(super) fn run(control: &OwnedFd, streams: Streams, tool: &Tool) -> io::Result<()> {
-    let started = child_signals().and_then(|signals| Ok((signals, tool.start(Bond::Group)?)));
-    let (signals, tool) = match started {
+pub(super) fn run(
+    control: &OwnedFd,
+    streams: Streams,
+    tool: &Tool,
+    walls: Option<Walls>,
+) -> io::Result<()> {
+    let start = || {
+        let signals = child_signals()?;
+        Ok((signals, tool.start(Bond::Group, walls.as_ref())?))
+    };
+    let (signals, tool) = match start() {
         Ok((signals, Ok(tool))) => (signals, tool),
-        Ok((_, Err(errno))) => return wire::report(control.as_fd(), Report::ExecFailed(errno)),
+        Ok((_, Err(report))) => return wire::report(control.as_fd(), report),
         Err(error) => return fail(control, error),
     };
+    drop(walls);
     let ending = streams.let_go().and_then(|()| {
         let _sentry = post_sentry(tool)?;
         wire::report(control.as_fd(), Report::InGroup(tool))?;

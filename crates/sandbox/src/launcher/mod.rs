@@ -11,24 +11,37 @@
 
 #![expect(unsafe_code, reason = "fork, exec and signals have no safe interface")]
 
+mod bpf;
 mod filter;
 mod group;
+mod landlock;
 mod namespace;
+mod open;
+mod probe;
+mod root;
 mod tool;
+mod walls;
 mod wire;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::process::ExitCode;
 use std::ptr;
 
 use crate::Rung;
+use open::{open_beneath, open_plainly};
 use tool::Tool;
+use walls::Walls;
 
 pub(crate) use group::{KILL_LIMIT, kill_group};
-pub(crate) use wire::{Order, Report, hang_up, is_gone, send_order, send_terminate};
+pub(crate) use probe::ARGUMENT as PROBE;
+pub(crate) use walls::Trouble;
+pub(crate) use wire::{
+    Order, Report, file_of, hang_up, is_gone, receive_handed, send_order, send_terminate,
+};
 
 /// The first argument that makes a process a launcher.
 pub const ARGUMENT: &str = "__launch";
@@ -37,16 +50,24 @@ pub const ARGUMENT: &str = "__launch";
 /// exit code; otherwise it does nothing.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
-    if args.next()? != OsStr::new(ARGUMENT) {
+    let asked = args.next()?;
+    let done = if asked == OsStr::new(ARGUMENT) {
+        let program = args.next()?;
+        launch_program(&program, args)
+    } else if asked == OsStr::new(PROBE) {
+        probe::tell()
+    } else {
         return None;
-    }
-    let program = args.next()?;
-    Some(
-        match Tool::new(&program, args).and_then(|tool| launch(&tool)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::from(125),
-        },
-    )
+    };
+    Some(match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(125),
+    })
+}
+
+fn launch_program(program: &OsStr, argv: impl Iterator<Item = OsString>) -> io::Result<()> {
+    let tool = Tool::new(program, argv)?;
+    launch(&tool, Path::new(program))
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -62,14 +83,42 @@ fn errno(error: &io::Error) -> i32 {
 }
 
 /// Does the whole work. An error means that nobody looks after what may still live.
-fn launch(tool: &Tool) -> io::Result<()> {
+fn launch(tool: &Tool, program: &Path) -> io::Result<()> {
     let control = settle_in()?;
-    let (order, stdin) = wire::receive_order(control.as_fd())?;
-    let streams = Streams::new(stdin)?;
+    let (order, mut handed) = wire::receive_order(control.as_fd())?;
+    if order == Order::Confined {
+        let lost = || io::Error::from_raw_os_error(libc::EPROTO);
+        let plan = handed.pop_front().ok_or_else(lost)?;
+        let door = handed.pop_front().ok_or_else(lost)?;
+        let streams = Streams::new(handed.pop_front())?;
+        return match Walls::new(plan, door, program).and_then(enter) {
+            Ok(walls) if walls.rung() == Rung::Group => {
+                group::run(&control, streams, tool, Some(walls))
+            }
+            Ok(walls) => namespace::run(control, streams, tool, Some(walls)),
+            Err(trouble) => wire::report(control.as_fd(), Report::Walls(trouble.code())),
+        };
+    }
+    let streams = Streams::new(handed.pop_front())?;
     match choose(order).and_then(prepare) {
-        Ok(Rung::Namespaces) => namespace::run(control, streams, tool),
-        Ok(Rung::Group) => group::run(&control, streams, tool),
+        Ok(Rung::Group) => group::run(&control, streams, tool, None),
+        Ok(_) => namespace::run(control, streams, tool, None),
         Err(error) => fail(&control, error),
+    }
+}
+
+/// Goes where the plan wants the tool to be.
+fn enter(walls: Walls) -> Result<Walls, Trouble> {
+    let entered = match walls.rung() {
+        Rung::Group => group::adopt_orphans(),
+        _ => namespace::enter_confined(walls.shares_network()),
+    };
+    match entered {
+        Ok(()) => Ok(walls),
+        Err(error) => Err(Trouble {
+            step: walls::Step::Namespaces,
+            error,
+        }),
     }
 }
 
@@ -81,7 +130,7 @@ fn fail(control: &OwnedFd, error: io::Error) -> io::Result<()> {
 
 fn prepare(rung: Rung) -> io::Result<Rung> {
     match rung {
-        Rung::Namespaces => namespace::enter()?,
+        Rung::Namespaces | Rung::NamespacesOnly => namespace::enter()?,
         Rung::Group => group::adopt_orphans()?,
     }
     Ok(rung)
@@ -91,6 +140,7 @@ fn choose(order: Order) -> io::Result<Rung> {
     match order {
         Order::Namespaces => Ok(Rung::Namespaces),
         Order::Group => Ok(Rung::Group),
+        Order::Confined => Err(io::ErrorKind::InvalidInput.into()),
         Order::Try => match namespace::probe() {
             Ok(()) => Ok(Rung::Namespaces),
             // The machine is short of something now; that says nothing about later.

@@ -11,7 +11,7 @@ use std::ptr;
 
 use super::tool::{Bond, Tool};
 use super::wire::{self, Report};
-use super::{Streams, check, child_signals, errno, fail, watch};
+use super::{Streams, Walls, check, child_signals, errno, fail, watch};
 
 /// Gives the next child a pid namespace, and this process a copy of the mounts. Who may not do that is given a user
 /// namespace too, in which it may, and in which it is the same user as outside.
@@ -21,15 +21,32 @@ pub(super) fn enter() -> io::Result<()> {
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
     // SAFETY: as above; the process has one thread.
     match check(unsafe { libc::unshare(flags) }) {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-            // SAFETY: as above.
-            check(unsafe { libc::unshare(flags | libc::CLONE_NEWUSER) })?;
-            std::fs::write("/proc/self/setgroups", "deny")?;
-            std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-            std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
-        }
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => enter_as_user(flags, uid, gid),
         other => other.map(|_| ()),
     }
+}
+
+/// The same with a user namespace in any case, and with all other kinds: what a confined tool sees of the machine's
+/// processes, network and messages is its own.
+pub(super) fn enter_confined(shares_network: bool) -> io::Result<()> {
+    let network = if shares_network {
+        0
+    } else {
+        libc::CLONE_NEWNET
+    };
+    let kinds = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC;
+    let more = libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    // SAFETY: no memory is touched.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    enter_as_user(kinds | more | network, uid, gid)
+}
+
+fn enter_as_user(flags: libc::c_int, uid: libc::uid_t, gid: libc::gid_t) -> io::Result<()> {
+    // SAFETY: no memory is touched; the process has one thread.
+    check(unsafe { libc::unshare(flags | libc::CLONE_NEWUSER) })?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
 /// In the first process: a `/proc` that shows the new namespace. Mounts still come in from outside, none goes out.
@@ -90,7 +107,12 @@ fn wait_for(child: libc::pid_t) -> io::Result<libc::c_int> {
 }
 
 /// Runs the tool to its end and to the end of all it started; this process has entered.
-pub(super) fn run(control: OwnedFd, streams: Streams, tool: &Tool) -> io::Result<()> {
+pub(super) fn run(
+    control: OwnedFd,
+    streams: Streams,
+    tool: &Tool,
+    walls: Option<Walls>,
+) -> io::Result<()> {
     let (launcher, ours) = match io::pipe() {
         Ok(pipe) => pipe,
         Err(error) => return fail(&control, error),
@@ -99,7 +121,7 @@ pub(super) fn run(control: OwnedFd, streams: Streams, tool: &Tool) -> io::Result
     match check(unsafe { libc::fork() }) {
         Ok(0) => {
             drop(ours);
-            if let Err(error) = be_first(&control, streams, tool, &launcher) {
+            if let Err(error) = be_first(&control, streams, tool, walls, &launcher) {
                 // Where the crib is gone too there is nobody to tell.
                 let _ = fail(&control, error);
             }
@@ -108,7 +130,7 @@ pub(super) fn run(control: OwnedFd, streams: Streams, tool: &Tool) -> io::Result
         }
         Ok(first) => {
             // Only the first process holds the socket from here on: the crib sees at once when it is gone.
-            drop(control);
+            drop((control, walls));
             streams.let_go()?;
             wait_for(first).map(|_| ())
         }
@@ -121,14 +143,24 @@ fn be_first(
     control: &OwnedFd,
     streams: Streams,
     tool: &Tool,
+    mut walls: Option<Walls>,
     launcher: &PipeReader,
 ) -> io::Result<()> {
     die_with(launcher)?;
-    mount_proc()?;
+    match &mut walls {
+        Some(walls) => {
+            if let Err(trouble) = walls.furnish() {
+                return wire::report(control.as_fd(), Report::Walls(trouble.code()));
+            }
+        }
+        None => mount_proc()?,
+    }
     let signals = child_signals()?;
-    let tool = match tool.start(Bond::Namespace)? {
+    let started = tool.start(Bond::Namespace, walls.as_ref())?;
+    drop(walls);
+    let tool = match started {
         Ok(tool) => tool,
-        Err(errno) => return wire::report(control.as_fd(), Report::ExecFailed(errno)),
+        Err(report) => return wire::report(control.as_fd(), report),
     };
     streams.let_go()?;
     wire::report(control.as_fd(), Report::InNamespaces)?;

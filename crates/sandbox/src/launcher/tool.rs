@@ -7,7 +7,8 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-use super::{check, errno, filter, leave_the_group};
+use super::wire::Report;
+use super::{Trouble, Walls, check, errno, filter, leave_the_group};
 
 /// The file to execute and its arguments, as exec takes them.
 pub(super) struct Tool {
@@ -36,14 +37,21 @@ impl Tool {
         })
     }
 
-    /// Forks and executes. The inner error is the errno of what failed in the child, told through a pipe that a
-    /// successful exec closes.
-    pub(super) fn start(&self, bond: Bond) -> io::Result<Result<libc::pid_t, i32>> {
+    /// Forks and executes, behind walls if there are any. The inner error is what failed in the child, told through a
+    /// pipe that a successful exec closes.
+    pub(super) fn start(
+        &self,
+        bond: Bond,
+        walls: Option<&Walls>,
+    ) -> io::Result<Result<libc::pid_t, Report>> {
         let (mut reader, writer) = io::pipe()?;
         // SAFETY: one thread, so the child may call anything.
         let (parent, tool) = unsafe { (libc::getpid(), check(libc::fork())?) };
         if tool == 0 {
-            let failed = errno(&self.execute(bond, parent));
+            let failed = match self.execute(bond, parent, walls) {
+                Failed::Exec(error) => errno(&error),
+                Failed::Walls(trouble) => trouble.code(),
+            };
             let mut writer = File::from(std::os::fd::OwnedFd::from(writer));
             // Nobody is left to hear of an error here.
             let _ = writer.write_all(&failed.to_le_bytes());
@@ -56,31 +64,83 @@ impl Tool {
             Ok(()) => {
                 // SAFETY: no memory is touched.
                 unsafe { libc::waitpid(tool, ptr::null_mut(), 0) };
-                Ok(Err(i32::from_le_bytes(failed)))
+                let code = i32::from_le_bytes(failed);
+                Ok(Err(match Trouble::from_code(code) {
+                    Some(_) => Report::Walls(code),
+                    None => Report::ExecFailed(code),
+                }))
             }
             Err(_) => Ok(Ok(tool)),
         }
     }
 
     /// The last steps of the child; returns only when one of them failed.
-    fn execute(&self, bond: Bond, parent: libc::pid_t) -> io::Error {
-        let mut argv: Vec<*const libc::c_char> = self.argv.iter().map(|arg| arg.as_ptr()).collect();
-        argv.push(ptr::null());
-        match prepare(bond, parent) {
-            // SAFETY: the strings live in `self`, and the list of them ends with a null pointer.
-            Ok(()) => unsafe {
-                libc::execv(self.program.as_ptr(), argv.as_ptr());
-                io::Error::last_os_error()
-            },
-            Err(error) => error,
+    fn execute(&self, bond: Bond, parent: libc::pid_t, walls: Option<&Walls>) -> Failed {
+        let argv = pointers(&self.argv);
+        if let Err(error) = prepare(bond, parent) {
+            return Failed::Exec(error);
         }
+        let Some(walls) = walls else {
+            return match unblock() {
+                // SAFETY: the strings live in `self`, and the list of them ends with a null pointer.
+                Ok(()) => unsafe {
+                    libc::execv(self.program.as_ptr(), argv.as_ptr());
+                    Failed::Exec(io::Error::last_os_error())
+                },
+                Err(error) => Failed::Exec(error),
+            };
+        };
+        let variables = match walls.variables() {
+            Ok(variables) => variables,
+            Err(error) => return Failed::Exec(error),
+        };
+        if let Err(trouble) = walls.put_up() {
+            return Failed::Walls(trouble);
+        }
+        let variables = pointers(&variables);
+        match unblock() {
+            // SAFETY: the strings outlive the call, and both lists end with a null pointer.
+            Ok(()) => unsafe {
+                libc::syscall(
+                    libc::SYS_execveat,
+                    walls.descriptor(),
+                    c"".as_ptr(),
+                    argv.as_ptr(),
+                    variables.as_ptr(),
+                    libc::AT_EMPTY_PATH,
+                );
+                Failed::Exec(io::Error::last_os_error())
+            },
+            Err(error) => Failed::Exec(error),
+        }
+    }
+}
+
+/// What kept the child from becoming the tool.
+enum Failed {
+    Exec(io::Error),
+    Walls(Trouble),
+}
+
+/// A list as exec takes it.
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    let all = strings.iter().map(|text| text.as_ptr());
+    all.chain([ptr::null()]).collect()
+}
+
+/// From here on signals reach the process.
+fn unblock() -> io::Result<()> {
+    // SAFETY: the set is filled before it is read.
+    unsafe {
+        let mut none = mem::zeroed();
+        libc::sigemptyset(&mut none);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut())).map(|_| ())
     }
 }
 
 fn prepare(bond: Bond, parent: libc::pid_t) -> io::Result<()> {
     leave_the_group()?;
-    // SAFETY: the set is filled before it is read; the rest touches no memory. All that was opened since the launcher
-    // began is closed by exec.
+    // SAFETY: no memory is touched. All that was opened since the launcher began is closed by exec.
     unsafe {
         if bond == Bond::Group {
             check(libc::prctl(
@@ -95,9 +155,6 @@ fn prepare(bond: Bond, parent: libc::pid_t) -> io::Result<()> {
             }
             filter::hold(parent)?;
         }
-        let mut none = mem::zeroed();
-        libc::sigemptyset(&mut none);
-        check(libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut()))?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ fn with_daemons(then: &str) -> String {
 async fn start(launcher: &Launcher, then: &str, mark: &str) -> Child {
     let child = run(launcher, &with_daemons(then), mark).await;
     let daemons = match launcher.rung().unwrap() {
-        Rung::Namespaces => 2,
+        Rung::Namespaces | Rung::NamespacesOnly => 2,
         Rung::Group => 1,
     };
     wait_until("the daemons run", || sleeping(mark) >= daemons).await;

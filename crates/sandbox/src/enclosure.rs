@@ -1,0 +1,240 @@
+//! What the crib prepares for a confined process, and keeps while it runs.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::io::Interest;
+use tokio::net::{TcpListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::asked::Asked;
+use crate::ground::Ground;
+use crate::groups::Group;
+use crate::host::HostRule;
+use crate::machine::Refusal;
+use crate::plan::{Enforced, Plan, Road};
+use crate::policy::{Network, Policy};
+use crate::program::Unfolded;
+use crate::proxy::{Denial, Guests, Proxy};
+use crate::watch::{Breach, Told, Watched, watch};
+use crate::{Launcher, Rung, StartError, launcher};
+
+/// What a confined process is promised, and what is lost on its rung.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    pub rung: Rung,
+    pub enforced: Enforced,
+    pub lost: Vec<String>,
+}
+
+/// Everything that a confined process needs before it is started.
+pub(crate) struct Enclosure {
+    pub plan: Plan,
+    pub program: Unfolded,
+    group: Group,
+    scratch: Option<TempDir>,
+    /// The proxy's, where it listens on the machine's loopback.
+    listener: Option<TcpListener>,
+    rules: Arc<[HostRule]>,
+    denied: Option<mpsc::Sender<Denial>>,
+}
+
+/// What lives as long as the process, and is cleared away after it.
+#[derive(Default)]
+pub(crate) struct Keep {
+    tasks: Vec<AbortHandle>,
+    watched: Option<Watched>,
+    group: Group,
+    scratch: Option<TempDir>,
+    told: Told,
+}
+
+/// Where the process is to run, and for whom.
+pub(crate) struct Setting<'a> {
+    pub dir: &'a Path,
+    pub home: Option<&'a Path>,
+    /// Where private folders are made on the rung that can't mount them.
+    pub tmp: &'a Path,
+}
+
+/// The plan for a program under a policy on this machine, with nothing made yet.
+pub(crate) async fn plan(
+    launcher: &Launcher,
+    policy: &Policy,
+    program: &Unfolded,
+    setting: &Setting<'_>,
+    scratch: &Path,
+) -> Result<Plan, StartError> {
+    let machine = launcher.machine().await?;
+    let rung = machine.rung(launcher.most())?;
+    let ground = Ground::of(policy, program, setting.home)?;
+    let dir = setting.dir.canonicalize()?;
+    let open = ground.read.iter().chain(&ground.write);
+    if !open.into_iter().any(|spot| dir.starts_with(&spot.path)) {
+        return Err(StartError::Refused(Refusal::new(
+            format!(
+                "its working directory `{}` is not readable for it",
+                dir.display()
+            ),
+            "start it elsewhere, or grant that folder",
+        )));
+    }
+    Ok(Plan::new(policy, &ground, machine, rung, scratch)?)
+}
+
+impl Enclosure {
+    pub(crate) async fn new(
+        launcher: &Launcher,
+        policy: &Policy,
+        program: Unfolded,
+        setting: &Setting<'_>,
+        denied: Option<mpsc::Sender<Denial>>,
+    ) -> Result<Enclosure, StartError> {
+        let rung = launcher.machine().await?.rung(launcher.most())?;
+        let scratch = match rung {
+            Rung::Group => Some(scratch(setting.tmp)?),
+            _ => None,
+        };
+        let folder = scratch.as_ref().map_or(setting.tmp, TempDir::path);
+        let mut plan = plan(launcher, policy, &program, setting, folder).await?;
+        for path in &plan.placeholders {
+            // It may have come to be meanwhile, which is as good.
+            let _ = std::fs::create_dir(path);
+        }
+        let mut listener = None;
+        if let Road::Asked { port } = &mut plan.road {
+            let own = TcpListener::bind("127.0.0.1:0").await?;
+            *port = own.local_addr()?.port();
+            listener = Some(own);
+        }
+        let group = Group::new(policy)?;
+        plan.groups = group.doors();
+        let rules = match &policy.network {
+            Network::Hosts(rules) => rules.as_slice().into(),
+            _ => Arc::default(),
+        };
+        Ok(Enclosure {
+            plan,
+            program,
+            group,
+            scratch,
+            listener,
+            rules,
+            denied,
+        })
+    }
+
+    /// Takes what the launcher hands over, and begins to serve and to watch.
+    pub(crate) async fn settle(
+        self,
+        door: std::os::unix::net::UnixStream,
+        launcher: Option<u32>,
+        control: OwnedFd,
+    ) -> io::Result<(Keep, Account)> {
+        let account = Account {
+            rung: self.plan.rung,
+            enforced: self.plan.enforced,
+            lost: self.plan.lost,
+        };
+        let mut keep = Keep::default();
+        keep.group = self.group;
+        keep.scratch = self.scratch;
+        let mut proxy = Proxy {
+            rules: self.rules,
+            denied: self.denied,
+            guests: None,
+        };
+        if matches!(self.plan.road, Road::Listener | Road::Asked { .. })
+            && let Some(handed) = take(door).await?
+        {
+            match self.listener {
+                None => {
+                    let listener = std::net::TcpListener::from(handed);
+                    listener.set_nonblocking(true)?;
+                    keep.serve(proxy.serve(TcpListener::from_std(listener)?));
+                }
+                Some(listener) => {
+                    let guests = Guests::default();
+                    let asked = Asked {
+                        proxy: SocketAddr::from(([127, 0, 0, 1], listener.local_addr()?.port())),
+                        guests: guests.clone(),
+                        denied: proxy.denied.clone(),
+                    };
+                    proxy.guests = Some(guests);
+                    keep.serve(proxy.serve(listener));
+                    keep.serve(async move {
+                        if let Err(error) = asked.attend(handed).await {
+                            tracing::warn!(%error, "a tool's connections can't be answered any more");
+                        }
+                    });
+                }
+            }
+        }
+        keep.watched =
+            launcher.and_then(|id| watch(id, control, self.plan.watch, keep.told.clone()));
+        Ok((keep, account))
+    }
+}
+
+/// A private folder with a home in it.
+fn scratch(tmp: &Path) -> io::Result<TempDir> {
+    let tmp = tmp.canonicalize()?;
+    let scratch = tempfile::Builder::new()
+        .prefix("toolcrib-")
+        .tempdir_in(tmp)?;
+    std::fs::create_dir(scratch.path().join("home"))?;
+    Ok(scratch)
+}
+
+/// The one descriptor that the launcher hands over; nothing if it failed before.
+async fn take(door: std::os::unix::net::UnixStream) -> io::Result<Option<OwnedFd>> {
+    door.set_nonblocking(true)?;
+    let door = UnixStream::from_std(door)?;
+    let receive = || launcher::receive_handed(door.as_fd());
+    door.async_io(Interest::READABLE, receive).await
+}
+
+impl Keep {
+    fn serve(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.push(tokio::spawn(task).abort_handle());
+    }
+
+    /// Which limit the process was killed for, if it was.
+    pub(crate) fn told(&self) -> Told {
+        self.told.clone()
+    }
+
+    /// Notes what can be seen only once the process has ended.
+    pub(crate) fn note_the_end(&self) {
+        if self.group.ran_out_of_memory() {
+            // What the watcher saw before stays.
+            let _ = self.told.set(Breach::Memory);
+        }
+    }
+}
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+        self.watched = None;
+        // Many files take a while; nobody waits for it.
+        if let (Some(scratch), Ok(runtime)) =
+            (self.scratch.take(), tokio::runtime::Handle::try_current())
+        {
+            runtime.spawn_blocking(move || drop(scratch));
+        }
+    }
+}
+
+impl std::fmt::Debug for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keep")
+            .field("told", &self.told)
+            .finish_non_exhaustive()
+    }
+}

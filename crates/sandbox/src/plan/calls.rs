@@ -1,0 +1,365 @@
+//! Which system calls a confined process is denied, and when.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde::{Deserialize, Serialize};
+
+use super::Road;
+use crate::policy::Exec;
+
+/// What decides about the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Calls {
+    pub exec: Exec,
+    pub sockets: Sockets,
+    /// Modes, owners and times of files stay: no mount keeps other files away.
+    pub keep_modes: bool,
+    /// In namespaces of its own.
+    pub apart: bool,
+    /// Something else keeps signals in.
+    pub scoped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Sockets {
+    None,
+    /// Connections over TCP, which lead to the proxy only.
+    Tcp,
+    /// The same, and somebody is asked about each.
+    Asked,
+    /// All of the internet's, and the one that tells about interfaces.
+    Internet,
+}
+
+impl Sockets {
+    pub(super) fn on(road: Road) -> Sockets {
+        match road {
+            Road::Nowhere => Sockets::None,
+            Road::Listener => Sockets::Tcp,
+            Road::Asked { .. } => Sockets::Asked,
+            Road::Open => Sockets::Internet,
+        }
+    }
+}
+
+/// A condition on the lower half of one argument, which is all that the kernel reads of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Test {
+    Is(u8, u32),
+    IsNot(u8, u32),
+    /// What is left of the argument under the mask is the value.
+    Masked(u8, u32, u32),
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Denied,
+    /// As if the kernel did not know it; programs then use another.
+    Unknown,
+    Asked,
+}
+
+/// For each call what happens to it, and in which cases: in all without any test, else when all tests of one case hold.
+pub(crate) type Rules = BTreeMap<u32, (Verdict, Vec<Vec<Test>>)>;
+
+const IPPROTO_TCP: u32 = libc::IPPROTO_TCP as u32;
+const UNIX: u32 = libc::AF_UNIX as u32;
+const INET: u32 = libc::AF_INET as u32;
+const INET6: u32 = libc::AF_INET6 as u32;
+const NETLINK: u32 = libc::AF_NETLINK as u32;
+const STREAM: u32 = libc::SOCK_STREAM as u32;
+/// The flags of a socket's type lie above.
+const TYPE: u32 = 0xf;
+
+/// Calls that no tool needs, and many an escape does.
+const NEVER: &[i64] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_migrate_pages,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    // process_mrelease, quotactl_fd, open_tree_attr
+    448,
+    443,
+    467,
+];
+
+#[cfg(target_arch = "x86_64")]
+const NEVER_HERE: &[i64] = &[
+    libc::SYS_ioperm,
+    libc::SYS_iopl,
+    libc::SYS_kexec_file_load,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const NEVER_HERE: &[i64] = &[];
+
+/// Calls that change a file's modes, owner, times or attributes, by path or by a descriptor that need not be writable.
+const MODES: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
+    libc::SYS_utimensat,
+    // fchmodat2, setxattrat, removexattrat, file_setattr
+    452,
+    463,
+    466,
+    469,
+];
+#[cfg(target_arch = "x86_64")]
+const MODES_HERE: &[i64] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_futimesat,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_HERE: &[i64] = &[];
+
+/// Requests that change a file's attributes: SETFLAGS, FSSETXATTR, ENABLE_VERITY.
+const MODES_IOCTL: [u32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
+/// Requests that type into a terminal: TIOCSTI, TIOCLINUX.
+const TYPING_IOCTL: [u32; 2] = [0x5412, 0x541c];
+/// Requests that choose who gets signals: FIOSETOWN, SIOCSPGRP.
+const OWNER_IOCTL: [u32; 2] = [0x8901, 0x8902];
+
+/// Calls that do something to another process by its number, which comes first unless it is 0 for oneself.
+const OTHERS: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+/// Calls that send a signal to the process whose number comes first.
+const SIGNALS: &[i64] = &[
+    libc::SYS_kill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_tgkill,
+];
+
+impl Calls {
+    /// The whole filter for a process of this number whose program is this descriptor.
+    pub(crate) fn rules(&self, own: u32, program: u32) -> Rules {
+        let mut rules = Filter::default();
+        rules.never(NEVER);
+        rules.never(NEVER_HERE);
+        for flag in [
+            libc::CLONE_NEWUSER,
+            libc::CLONE_NEWNS,
+            libc::CLONE_NEWPID,
+            libc::CLONE_NEWNET,
+            libc::CLONE_NEWIPC,
+            libc::CLONE_NEWUTS,
+            libc::CLONE_NEWCGROUP,
+        ] {
+            rules.deny(libc::SYS_clone, [Test::Masked(0, flag as u32, flag as u32)]);
+        }
+        // Its flags lie in memory, where a filter can't look; the library falls back to `clone`.
+        rules
+            .0
+            .insert(libc::SYS_clone3 as u32, (Verdict::Unknown, Vec::new()));
+        for request in TYPING_IOCTL {
+            rules.deny(libc::SYS_ioctl, [Test::Is(1, request)]);
+        }
+        self.devices(&mut rules);
+        self.execution(&mut rules, program);
+        self.network(&mut rules);
+        if self.keep_modes {
+            rules.never(MODES);
+            rules.never(MODES_HERE);
+            for request in MODES_IOCTL {
+                rules.deny(libc::SYS_ioctl, [Test::Is(1, request)]);
+            }
+        }
+        if !self.apart {
+            self.others(&mut rules, own);
+        }
+        rules.0
+    }
+
+    /// Pipes with names may be made, devices not.
+    fn devices(&self, rules: &mut Filter) {
+        for kind in [libc::S_IFCHR, libc::S_IFBLK] {
+            let is = |argument| [Test::Masked(argument, libc::S_IFMT, kind)];
+            rules.deny(libc::SYS_mknodat, is(2));
+            #[cfg(target_arch = "x86_64")]
+            rules.deny(libc::SYS_mknod, is(1));
+        }
+    }
+
+    /// The program's descriptor closes when it is executed, and no other can ever have its number.
+    fn execution(&self, rules: &mut Filter, program: u32) {
+        if self.exec == Exec::Once {
+            rules.never(&[libc::SYS_execve]);
+            rules.deny(libc::SYS_execveat, [Test::IsNot(0, program)]);
+            let empty = libc::AT_EMPTY_PATH as u32;
+            rules.deny(libc::SYS_execveat, [Test::IsNot(4, empty)]);
+        }
+    }
+
+    fn network(&self, rules: &mut Filter) {
+        let socket = libc::SYS_socket;
+        rules.deny(libc::SYS_socketpair, [Test::IsNot(0, UNIX)]);
+        match self.sockets {
+            Sockets::None => rules.never(&[socket]),
+            Sockets::Tcp | Sockets::Asked => {
+                rules.deny(socket, [Test::IsNot(0, INET), Test::IsNot(0, INET6)]);
+                let others = (0..=TYPE).filter(|kind| *kind != STREAM);
+                others.for_each(|kind| rules.deny(socket, [Test::Masked(1, TYPE, kind)]));
+                rules.deny(socket, [Test::IsNot(2, 0), Test::IsNot(2, IPPROTO_TCP)]);
+            }
+            Sockets::Internet => {
+                let families = [INET, INET6, NETLINK].map(|family| Test::IsNot(0, family));
+                rules.deny(socket, families);
+                // Only the kind that tells about interfaces and routes.
+                rules.deny(socket, [Test::Is(0, NETLINK), Test::IsNot(2, 0)]);
+            }
+        }
+        if self.sockets == Sockets::Asked {
+            rules
+                .0
+                .insert(libc::SYS_connect as u32, (Verdict::Asked, Vec::new()));
+            rules.never(&[libc::SYS_bind, libc::SYS_listen]);
+            // With this flag sending connects too.
+            let fast = libc::MSG_FASTOPEN as u32;
+            for (call, argument) in [
+                (libc::SYS_sendto, 3),
+                (libc::SYS_sendmsg, 2),
+                (libc::SYS_sendmmsg, 3),
+            ] {
+                rules.deny(call, [Test::Masked(argument, fast, fast)]);
+            }
+        }
+    }
+
+    /// What reaches processes that no namespace hides.
+    fn others(&self, rules: &mut Filter, own: u32) {
+        for call in OTHERS {
+            rules.deny(*call, [Test::IsNot(0, 0), Test::IsNot(0, own)]);
+        }
+        rules.deny(libc::SYS_setpriority, [Test::IsNot(0, 0)]);
+        rules.deny(
+            libc::SYS_setpriority,
+            [Test::IsNot(1, 0), Test::IsNot(1, own)],
+        );
+        rules.deny(
+            libc::SYS_ioprio_set,
+            [Test::IsNot(1, 0), Test::IsNot(1, own)],
+        );
+        rules.never(&[
+            libc::SYS_inotify_add_watch,
+            libc::SYS_mq_open,
+            libc::SYS_mq_unlink,
+        ]);
+        if !self.scoped {
+            for call in SIGNALS {
+                rules.deny(*call, [Test::IsNot(0, own)]);
+            }
+            rules.never(&[libc::SYS_tkill, libc::SYS_pidfd_send_signal]);
+            for command in [libc::F_SETOWN as u32, 15] {
+                rules.deny(libc::SYS_fcntl, [Test::Is(1, command)]);
+            }
+            for request in OWNER_IOCTL {
+                rules.deny(libc::SYS_ioctl, [Test::Is(1, request)]);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Filter(Rules);
+
+impl Filter {
+    fn never(&mut self, calls: &[i64]) {
+        for call in calls {
+            self.0.insert(*call as u32, (Verdict::Denied, Vec::new()));
+        }
+    }
+
+    /// Denies a call when all these tests hold; more cases may follow.
+    fn deny<const N: usize>(&mut self, call: i64, when: [Test; N]) {
+        match self.0.entry(call as u32) {
+            Entry::Vacant(entry) => {
+                entry.insert((Verdict::Denied, vec![when.to_vec()]));
+            }
+            // Without cases it is denied in all.
+            Entry::Occupied(mut entry) if !entry.get().1.is_empty() => {
+                entry.get_mut().1.push(when.to_vec());
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "calls_tests.rs"]
+pub(crate) mod tests;

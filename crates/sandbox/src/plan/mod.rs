@@ -1,0 +1,407 @@
+//! A policy translated for a rung: what is mounted, ruled, filtered and limited, and what that comes to. Pure.
+//!
+//! Nothing of a policy is left out in silence: what can't be enforced as asked is in `lost`, named `watch`, or refused.
+
+mod calls;
+mod enforced;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+pub(crate) use calls::tests as tests_of_calls;
+pub(crate) use calls::{Calls, Rules, Sockets, Test, Verdict};
+pub use enforced::Enforced;
+
+use crate::Rung;
+use crate::ground::{Ground, Spot};
+use crate::machine::{LANDLOCK_SCOPES, Machine, Refusal};
+use crate::policy::{Exec, Modes, Network, Policy};
+use crate::system::{DEVICES, PROC};
+
+/// Where the private tmp lies behind mounts.
+const TMP: &str = "/tmp";
+const SHARED: &str = "/dev/shm";
+
+/// What the launcher does before it executes the tool, in this order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub rung: Rung,
+    /// The new root's contents; empty where there is none.
+    pub mounts: Vec<Mount>,
+    pub road: Road,
+    /// Control groups to join, by the files that take a process in.
+    pub groups: Vec<PathBuf>,
+    pub limits: Limits,
+    /// None on the rung without Landlock.
+    pub landlock: Option<Landlock>,
+    pub calls: Calls,
+    pub exec: Exec,
+    #[serde(skip)]
+    pub enforced: Enforced,
+    /// What this rung can't do, in words.
+    #[serde(skip)]
+    pub lost: Vec<String>,
+    /// Variables that say where the private places are.
+    #[serde(skip)]
+    pub vars: Vec<(&'static str, PathBuf)>,
+    /// Folders that must be there to be protected.
+    #[serde(skip)]
+    pub placeholders: Vec<PathBuf>,
+    /// What is left to watch from outside.
+    #[serde(skip)]
+    pub watch: Watch,
+}
+
+/// One thing in the new root. Paths are the same inside and outside.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Mount {
+    pub path: PathBuf,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    Tmp {
+        mb: u64,
+    },
+    Proc,
+    Bind {
+        folder: bool,
+        writable: bool,
+    },
+    Device,
+    /// Something empty in its place.
+    Hidden {
+        folder: bool,
+    },
+    Link {
+        to: PathBuf,
+    },
+    Folder,
+}
+
+/// How the tool reaches the crib's proxy, if it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Road {
+    /// A network namespace of its own, with nothing in it.
+    Nowhere,
+    /// The same with a listener that is handed to the crib.
+    Listener,
+    /// Every `connect` is asked about; the proxy listens on this port of the machine.
+    Asked { port: u16 },
+    /// The machine's network.
+    Open,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Limits {
+    /// Bytes of private memory per process, where no group counts it.
+    pub data: Option<u64>,
+    pub processes: Option<u64>,
+    pub file: u64,
+}
+
+/// The rules, by paths as they are seen by then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Landlock {
+    pub version: u32,
+    pub rules: Vec<Rule>,
+    /// Whether the network is ruled too.
+    pub net: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Rule {
+    pub path: PathBuf,
+    pub folder: bool,
+    pub access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Access {
+    Read,
+    /// Read and execute.
+    Run,
+    /// Read and write; execute too where that is allowed at all.
+    Write,
+}
+
+/// Limits that somebody outside has to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Watch {
+    pub memory: Option<u64>,
+    pub cpu_percent: Option<u32>,
+    pub processes: Option<u32>,
+    /// How many generations from the launcher on are not the tool's.
+    pub ours: usize,
+}
+
+impl Watch {
+    pub(crate) fn is_needed(&self) -> bool {
+        self.memory.is_some() || self.cpu_percent.is_some() || self.processes.is_some()
+    }
+}
+
+impl Plan {
+    /// `scratch` is a private folder, made where no tmp can be mounted.
+    pub(crate) fn new(
+        policy: &Policy,
+        ground: &Ground,
+        machine: &Machine,
+        rung: Rung,
+        scratch: &Path,
+    ) -> Result<Plan, Refusal> {
+        let mounted = rung != Rung::Group;
+        let road = road(policy, machine, rung)?;
+        let scoped = mounted || machine.landlock >= LANDLOCK_SCOPES;
+        refuse_what_can_not_be(ground, mounted)?;
+        let tmp = if mounted { Path::new(TMP) } else { scratch };
+        let groups = machine.groups;
+        let by_namespace = mounted && machine.counts_by_namespace();
+        let memory = policy.memory_mb.saturating_mul(1 << 20);
+        let landlock = (rung != Rung::NamespacesOnly).then(|| Landlock {
+            version: machine.landlock,
+            rules: rules(policy, ground, mounted, tmp),
+            net: road != Road::Open,
+        });
+        Ok(Plan {
+            rung,
+            mounts: if mounted {
+                mounts(policy, ground)
+            } else {
+                Vec::new()
+            },
+            road,
+            groups: Vec::new(),
+            limits: Limits {
+                data: (!groups.memory).then_some(memory),
+                // The launcher and the namespace's first process are counted too.
+                processes: (!groups.processes && by_namespace)
+                    .then_some(u64::from(policy.processes) + 2),
+                file: policy.file_mb.saturating_mul(1 << 20),
+            },
+            landlock,
+            calls: Calls {
+                exec: policy.exec,
+                sockets: Sockets::on(road),
+                keep_modes: !mounted && policy.modes == Modes::Kept,
+                apart: mounted,
+                scoped,
+            },
+            exec: policy.exec,
+            enforced: Enforced::of(policy, machine, rung, road),
+            lost: lost(policy, ground, machine, rung),
+            vars: vec![("TMPDIR", tmp.to_path_buf()), ("HOME", tmp.join("home"))],
+            placeholders: if mounted {
+                ground.missing.clone()
+            } else {
+                Vec::new()
+            },
+            watch: Watch {
+                memory: (!groups.memory).then_some(memory),
+                cpu_percent: (!groups.cpu).then_some(policy.cpu_percent),
+                // In a group the launcher's sentry is seen too.
+                processes: (!groups.processes && !by_namespace)
+                    .then_some(policy.processes + u32::from(!mounted)),
+                ours: if mounted { 2 } else { 1 },
+            },
+        })
+    }
+}
+
+fn road(policy: &Policy, machine: &Machine, rung: Rung) -> Result<Road, Refusal> {
+    match (&policy.network, rung) {
+        (Network::Open, _) => Ok(Road::Open),
+        (Network::Hosts(hosts), _) if hosts.is_empty() => Ok(Road::Nowhere),
+        (Network::None, _) => Ok(Road::Nowhere),
+        (Network::Hosts(_), Rung::Namespaces | Rung::NamespacesOnly) => Ok(Road::Listener),
+        (Network::Hosts(_), Rung::Group) if machine.notify => Ok(Road::Asked { port: 0 }),
+        (Network::Hosts(_), Rung::Group) => Err(Refusal::new(
+            "single hosts can't be allowed here: there are no namespaces, and the kernel's filters can't ask",
+            "allow user namespaces, use Linux 5.9 or newer, or grant the whole network",
+        )),
+    }
+}
+
+fn refuse_what_can_not_be(ground: &Ground, mounted: bool) -> Result<(), Refusal> {
+    if let (false, Some(spot)) = (mounted, ground.hide.first()) {
+        return Err(Refusal::new(
+            format!(
+                "`{}` is to be hidden inside a readable folder, which needs namespaces",
+                spot.path.display()
+            ),
+            "allow user namespaces, or name the readable folders beside it one by one",
+        ));
+    }
+    if let (true, Some(link)) = (mounted, ground.linked.first()) {
+        return Err(Refusal::new(
+            format!(
+                "`{}` is to stay unwritten and is a link, which a tool could replace",
+                link.display()
+            ),
+            "put the folder itself there, or name the writable folders beside it one by one",
+        ));
+    }
+    Ok(())
+}
+
+/// Parents come before what lies in them.
+fn mounts(policy: &Policy, ground: &Ground) -> Vec<Mount> {
+    let bind = |writable: bool| {
+        move |spot: &Spot| Mount {
+            path: spot.path.clone(),
+            kind: Kind::Bind {
+                folder: spot.folder,
+                writable,
+            },
+        }
+    };
+    let hidden = |spot: &Spot| Mount {
+        path: spot.path.clone(),
+        kind: Kind::Hidden {
+            folder: spot.folder,
+        },
+    };
+    let own = [
+        (
+            TMP,
+            Kind::Tmp {
+                mb: policy.tmp_mb.max(1),
+            },
+        ),
+        (
+            SHARED,
+            Kind::Tmp {
+                mb: policy.tmp_mb.max(1),
+            },
+        ),
+        ("/tmp/home", Kind::Folder),
+        ("/proc", Kind::Proc),
+    ];
+    let mut mounts: Vec<Mount> = own
+        .map(|(path, kind)| Mount {
+            path: path.into(),
+            kind,
+        })
+        .into();
+    mounts.extend(DEVICES.map(|path| Mount {
+        path: path.into(),
+        kind: Kind::Device,
+    }));
+    mounts.extend(ground.read.iter().map(bind(false)));
+    mounts.extend(ground.protect.iter().map(bind(false)));
+    let placeholder = |path: &PathBuf| Spot {
+        path: path.clone(),
+        folder: true,
+    };
+    mounts.extend(
+        ground
+            .missing
+            .iter()
+            .map(placeholder)
+            .map(|spot| bind(false)(&spot)),
+    );
+    mounts.extend(ground.write.iter().map(bind(true)));
+    mounts.extend(ground.hide.iter().map(hidden));
+    mounts.extend(ground.links.iter().map(|(path, to)| Mount {
+        path: path.clone(),
+        kind: Kind::Link { to: to.clone() },
+    }));
+    mounts.sort();
+    mounts
+}
+
+fn rules(policy: &Policy, ground: &Ground, mounted: bool, tmp: &Path) -> Vec<Rule> {
+    let reading = match policy.exec {
+        Exec::Once => Access::Read,
+        Exec::Allowed => Access::Run,
+    };
+    let rule = |spot: &Spot, access| Rule {
+        path: spot.path.clone(),
+        folder: spot.folder,
+        access,
+    };
+    let at = |path: &Path, folder, access| Rule {
+        path: path.to_path_buf(),
+        folder,
+        access,
+    };
+    let mut rules: Vec<Rule> = ground.read.iter().map(|spot| rule(spot, reading)).collect();
+    if mounted {
+        rules.extend(ground.write.iter().map(|spot| rule(spot, Access::Write)));
+        rules.push(at(Path::new("/proc"), true, Access::Read));
+        rules.push(at(Path::new(SHARED), true, Access::Write));
+    } else {
+        // All of it is read, and written as far as nothing in it stays closed.
+        rules.extend(ground.write.iter().map(|spot| rule(spot, reading)));
+        rules.extend(ground.entries.iter().map(|spot| rule(spot, Access::Write)));
+        let proc = PROC
+            .iter()
+            .map(|path| at(Path::new(path), path.ends_with("self"), Access::Read));
+        rules.extend(proc);
+    }
+    rules.push(at(tmp, true, Access::Write));
+    rules.push(at(Path::new("/dev/null"), false, Access::Write));
+    let sources = DEVICES.iter().filter(|path| **path != "/dev/null");
+    rules.extend(sources.map(|path| at(Path::new(path), false, Access::Read)));
+    let executed = [Some(&ground.program), ground.loader.as_ref()];
+    rules.extend(
+        executed
+            .into_iter()
+            .flatten()
+            .map(|path| at(path, false, Access::Run)),
+    );
+    rules
+}
+
+fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<String> {
+    let mut lost = Vec::new();
+    let mut say = |holds: bool, text: &str| lost.extend(holds.then(|| text.to_owned()));
+    let group = rung == Rung::Group;
+    say(
+        rung == Rung::NamespacesOnly,
+        "mounts and namespaces hold alone: there is no Landlock behind them",
+    );
+    say(
+        group,
+        "names, sizes and times of files elsewhere can be seen, though not what is in them",
+    );
+    say(
+        group,
+        "the private tmp has no size of its own; only each file's is limited",
+    );
+    say(group, "POSIX semaphores and shared memory can't be used");
+    say(
+        group && policy.modes == Modes::Kept,
+        "modes, owners and times of files can't be changed, not even in the private tmp",
+    );
+    say(
+        group && policy.modes == Modes::Changed,
+        "modes, owners and times of all the user's files can be changed",
+    );
+    say(
+        group
+            && !(ground.protect.is_empty()
+                && ground.missing.is_empty()
+                && ground.linked.is_empty()),
+        "new entries at the top of a writable folder that holds `.git` or `.toolcrib` are refused",
+    );
+    say(
+        !machine.groups.memory,
+        "memory is looked at every 50 ms and may pass its limit in between",
+    );
+    let counted = machine.groups.processes || !group && machine.counts_by_namespace();
+    say(
+        !counted,
+        "processes are counted every 50 ms and may pass their limit in between",
+    );
+    say(
+        !machine.groups.cpu,
+        "processor time is kept to its share by stopping and continuing the processes",
+    );
+    lost
+}

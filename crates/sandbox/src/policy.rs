@@ -1,0 +1,141 @@
+//! What a process may touch: pure data, made by whoever knows the tool.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::HostRule;
+
+/// Entries of a project that stay as they are, though the project may be written: what is in there is executed later.
+const PROTECTED: [&str; 2] = [".toolcrib", ".git"];
+
+/// What a process may touch. The system's programs and libraries, and the program itself with what belongs to it, are
+/// always readable; a tmp and a home of its own are always writable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Policy {
+    /// Files and folders that it may read, as absolute paths.
+    pub read: Vec<PathBuf>,
+    /// Files and folders that it may read and write.
+    pub write: Vec<PathBuf>,
+    /// What stays unwritten inside writable folders. A path that `write` names itself is written all the same.
+    pub protect: Vec<PathBuf>,
+    /// What is not even read inside readable folders.
+    pub hide: Vec<PathBuf>,
+    /// Paths that are written as lying in this folder must really lie there: a link can't widen them.
+    pub within: Option<PathBuf>,
+    pub exec: Exec,
+    pub network: Network,
+    pub modes: Modes,
+    pub memory_mb: u64,
+    /// 100 is one core.
+    pub cpu_percent: u32,
+    /// Threads count too.
+    pub processes: u32,
+    /// The largest file that it may write.
+    pub file_mb: u64,
+    /// The size of its private tmp.
+    pub tmp_mb: u64,
+}
+
+/// Whether it may execute other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Exec {
+    /// Its own program, once, when it is started. It may still fork.
+    Once,
+    /// Everything that it may read.
+    Allowed,
+}
+
+/// Which network it sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Network {
+    None,
+    /// These hosts, through a proxy of the crib's.
+    Hosts(Vec<HostRule>),
+    /// The machine's own, its loopback included.
+    Open,
+}
+
+/// Whether modes, owners and times of files may be changed where no mount keeps the rest of the disk apart. An install
+/// needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Modes {
+    Kept,
+    Changed,
+}
+
+impl Default for Policy {
+    /// No file but the system's, no writes, no network, no other programs.
+    fn default() -> Policy {
+        Policy {
+            read: Vec::new(),
+            write: Vec::new(),
+            protect: Vec::new(),
+            hide: Vec::new(),
+            within: None,
+            exec: Exec::Once,
+            network: Network::None,
+            modes: Modes::Kept,
+            memory_mb: 512,
+            cpu_percent: 100,
+            processes: 64,
+            file_mb: 512,
+            tmp_mb: 64,
+        }
+    }
+}
+
+impl Policy {
+    /// What every tool gets: it reads its own file or folder and the project, and writes neither.
+    pub fn default_for(tool: &Path, project: Option<&Path>) -> Policy {
+        let mut policy = Policy {
+            read: vec![tool.to_path_buf()],
+            ..Policy::default()
+        };
+        if let Some(project) = project {
+            policy.read.push(project.to_path_buf());
+            policy.protect = PROTECTED.map(|name| project.join(name)).to_vec();
+            policy.within = Some(project.to_path_buf());
+        }
+        policy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_writes_nothing_and_reaches_nobody() {
+        let policy =
+            Policy::default_for(Path::new("/p/.toolcrib/tools/a.py"), Some(Path::new("/p")));
+        assert_eq!(policy.read.len(), 2);
+        assert!(policy.write.is_empty());
+        assert_eq!(
+            policy.protect,
+            [Path::new("/p/.toolcrib"), Path::new("/p/.git")]
+        );
+        assert_eq!((policy.exec, &policy.network), (Exec::Once, &Network::None));
+        assert_eq!(
+            (policy.memory_mb, policy.cpu_percent, policy.processes),
+            (512, 100, 64)
+        );
+    }
+
+    #[test]
+    fn it_is_data() {
+        let mut policy = Policy::default_for(Path::new("/t"), None);
+        policy.network = Network::Hosts(vec!["*.example.com".parse().unwrap()]);
+        let text = serde_json::to_string(&policy).unwrap();
+        assert!(
+            text.contains(r#""network":{"hosts":["*.example.com"]}"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
+        assert!(serde_json::from_str::<Policy>(&text.replace("hide", "hidden")).is_err());
+    }
+}
