@@ -58,6 +58,8 @@ pub(crate) enum Verdict {
     Denied,
     /// As if the kernel did not know it; programs then use another.
     Unknown,
+    /// Nothing is done, and success is told.
+    Ignored,
     Asked,
 }
 
@@ -152,10 +154,28 @@ const NEVER_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const NEVER_HERE: &[i64] = &[];
 
-/// Calls that change a file's modes, owner, times or attributes, by path or by a descriptor that need not be writable.
+const FCHMODAT2: i64 = 452;
+
+/// Calls that change a file's mode or times, by path or by a descriptor that need not be writable. They do nothing and
+/// say that all is well: copying a file ends with one of them, and would fail otherwise.
 const MODES: &[i64] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
+    libc::SYS_utimensat,
+    FCHMODAT2,
+];
+#[cfg(target_arch = "x86_64")]
+const MODES_HERE: &[i64] = &[
+    libc::SYS_chmod,
+    libc::SYS_futimesat,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_HERE: &[i64] = &[];
+
+/// Calls that change a file's owner or attributes.
+const OWNERS: &[i64] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_fremovexattr,
@@ -164,24 +184,15 @@ const MODES: &[i64] = &[
     libc::SYS_lsetxattr,
     libc::SYS_removexattr,
     libc::SYS_setxattr,
-    libc::SYS_utimensat,
-    // fchmodat2, setxattrat, removexattrat, file_setattr
-    452,
+    // setxattrat, removexattrat, file_setattr
     463,
     466,
     469,
 ];
 #[cfg(target_arch = "x86_64")]
-const MODES_HERE: &[i64] = &[
-    libc::SYS_chmod,
-    libc::SYS_chown,
-    libc::SYS_futimesat,
-    libc::SYS_lchown,
-    libc::SYS_utime,
-    libc::SYS_utimes,
-];
+const OWNERS_HERE: &[i64] = &[libc::SYS_chown, libc::SYS_lchown];
 #[cfg(not(target_arch = "x86_64"))]
-const MODES_HERE: &[i64] = &[];
+const OWNERS_HERE: &[i64] = &[];
 
 /// Requests that change a file's attributes: SETFLAGS, FSSETXATTR, ENABLE_VERITY.
 const MODES_IOCTL: [u32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
@@ -231,11 +242,15 @@ impl Calls {
             rules.deny(libc::SYS_ioctl, [Test::Is(1, request)]);
         }
         self.devices(&mut rules);
+        self.foreign_rights(&mut rules);
         self.execution(&mut rules, program);
         self.network(&mut rules);
         if self.keep_modes {
-            rules.never(MODES);
-            rules.never(MODES_HERE);
+            for call in MODES.iter().chain(MODES_HERE) {
+                rules.0.insert(*call as u32, (Verdict::Ignored, Vec::new()));
+            }
+            rules.never(OWNERS);
+            rules.never(OWNERS_HERE);
             for request in MODES_IOCTL {
                 rules.deny(libc::SYS_ioctl, [Test::Is(1, request)]);
             }
@@ -254,6 +269,31 @@ impl Calls {
             #[cfg(target_arch = "x86_64")]
             rules.deny(libc::SYS_mknod, is(1));
         }
+    }
+
+    /// Files that run as their owner are not made: outside they would be executed with the user's rights.
+    fn foreign_rights(&self, rules: &mut Filter) {
+        for bit in [libc::S_ISUID, libc::S_ISGID] {
+            let has = |argument| Test::Masked(argument, bit, bit);
+            rules.deny(libc::SYS_fchmod, [has(1)]);
+            rules.deny(libc::SYS_fchmodat, [has(2)]);
+            rules.deny(FCHMODAT2, [has(2)]);
+            rules.deny(libc::SYS_mknodat, [has(2)]);
+            let creates = libc::O_CREAT as u32;
+            let creating = |argument| Test::Masked(argument, creates, creates);
+            rules.deny(libc::SYS_openat, [creating(2), has(3)]);
+            #[cfg(target_arch = "x86_64")]
+            {
+                rules.deny(libc::SYS_chmod, [has(1)]);
+                rules.deny(libc::SYS_creat, [has(1)]);
+                rules.deny(libc::SYS_mknod, [has(1)]);
+                rules.deny(libc::SYS_open, [creating(1), has(2)]);
+            }
+        }
+        // Its mode lies in memory, where a filter can't look.
+        rules
+            .0
+            .insert(libc::SYS_openat2 as u32, (Verdict::Unknown, Vec::new()));
     }
 
     /// The program's descriptor closes when it is executed, and no other can ever have its number.
@@ -276,6 +316,7 @@ impl Calls {
                 let others = (0..=TYPE).filter(|kind| *kind != STREAM);
                 others.for_each(|kind| rules.deny(socket, [Test::Masked(1, TYPE, kind)]));
                 rules.deny(socket, [Test::IsNot(2, 0), Test::IsNot(2, IPPROTO_TCP)]);
+                rules.never(&[libc::SYS_bind, libc::SYS_listen]);
             }
             Sockets::Internet => {
                 let families = [INET, INET6, NETLINK].map(|family| Test::IsNot(0, family));
@@ -288,7 +329,6 @@ impl Calls {
             rules
                 .0
                 .insert(libc::SYS_connect as u32, (Verdict::Asked, Vec::new()));
-            rules.never(&[libc::SYS_bind, libc::SYS_listen]);
             // With this flag sending connects too.
             let fast = libc::MSG_FASTOPEN as u32;
             for (call, argument) in [

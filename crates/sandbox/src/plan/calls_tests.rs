@@ -129,13 +129,13 @@ fn without_namespaces_others_are_left_alone() {
         keep_modes: true,
         ..calls(Sockets::None)
     };
-    for call in [
-        libc::SYS_fchmod,
-        libc::SYS_fchmodat,
-        libc::SYS_utimensat,
-        libc::SYS_fsetxattr,
-    ] {
+    for call in [libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_fsetxattr] {
         assert_eq!(says(group, call, &[]), DENIED);
+        assert_eq!(says(calls(Sockets::None), call, &[]), None);
+    }
+    let ignored = Some(Verdict::Ignored);
+    for call in [libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_utimensat] {
+        assert_eq!(says(group, call, &[]), ignored);
         assert_eq!(says(calls(Sockets::None), call, &[]), None);
     }
     assert_eq!(says(group, libc::SYS_prlimit64, &[0]), None);
@@ -156,4 +156,21 @@ fn without_namespaces_others_are_left_alone() {
         says(old, libc::SYS_fcntl, &[0, libc::F_SETOWN as u32]),
         DENIED
     );
+}
+
+#[test]
+fn no_file_is_made_that_runs_as_its_owner() {
+    let calls = calls(Sockets::None);
+    let create = (libc::O_CREAT | libc::O_WRONLY) as u32;
+    for (call, args, verdict) in [
+        (libc::SYS_fchmod, [3, 0o755, 0, 0], None),
+        (libc::SYS_fchmod, [3, 0o4755, 0, 0], DENIED),
+        (libc::SYS_fchmodat, [3, 0, 0o2755, 0], DENIED),
+        (libc::SYS_openat, [3, 0, create, 0o644], None),
+        (libc::SYS_openat, [3, 0, create, 0o4755], DENIED),
+        (libc::SYS_openat, [3, 0, 0, 0o4755], None),
+        (libc::SYS_openat2, [3, 0, 0, 0], Some(Verdict::Unknown)),
+    ] {
+        assert_eq!(says(calls, call, &args), verdict, "{call} {args:?}");
+    }
 }

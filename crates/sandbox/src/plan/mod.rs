@@ -377,7 +377,7 @@ fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<
     say(group, "POSIX semaphores and shared memory can't be used");
     say(
         group && policy.modes == Modes::Kept,
-        "modes, owners and times of files can't be changed, not even in the private tmp",
+        "changing modes and times of files does nothing, not even in the private tmp",
     );
     say(
         group && policy.modes == Modes::Changed,

@@ -1,0 +1,154 @@
+# Attacks on what there is of memory, processes, disk and processor. Follows guard.py. Each is bounded in itself: at most
+# 300 processes, 1 GB, 200 MB of disk, 20 seconds.
+import errno
+import mmap
+import signal
+import threading
+import time
+
+END = time.monotonic() + 15
+TMP = os.environ["TMPDIR"]
+MB = 1 << 20
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def forks():
+    made = 0
+    try:
+        for _ in range(300):
+            child = os.fork()
+            if child == 0:
+                time.sleep(10)
+                os._exit(0)
+            made += 1
+    except OSError as error:
+        say("forks", made, errno.errorcode[error.errno])
+        return
+    # Whoever watches may need a moment.
+    time.sleep(3)
+    say("forks", made, "none")
+
+
+def threads():
+    made = 0
+    try:
+        for _ in range(300):
+            threading.Thread(target=time.sleep, args=(5,), daemon=True).start()
+            made += 1
+    except RuntimeError:
+        say("threads", made, "refused")
+        os._exit(0)
+    time.sleep(3)
+    say("threads", made, "none")
+    os._exit(0)
+
+
+def private():
+    kept = []
+    try:
+        for _ in range(16):
+            kept.append(bytearray(os.urandom(1)) * (64 * MB))
+            say("private", len(kept) * 64)
+    except MemoryError:
+        say("private", len(kept) * 64, "refused")
+        return
+    time.sleep(3)
+    say("private", len(kept) * 64, "none")
+
+
+def shared():
+    kept = []
+    for _ in range(16):
+        memory = mmap.mmap(-1, 64 * MB)
+        for at in range(0, 64 * MB, 4096):
+            memory[at] = 1
+        kept.append(memory)
+        say("shared", len(kept) * 64)
+    time.sleep(3)
+    say("shared", len(kept) * 64, "none")
+
+
+def several():
+    # Each within what one process may have.
+    for _ in range(6):
+        if os.fork() == 0:
+            kept = bytearray(b"x") * (128 * MB)
+            time.sleep(8)
+            os._exit(len(kept) == 0)
+    time.sleep(6)
+    say("several", 768, "none")
+
+
+def fill(path, megabytes):
+    written = 0
+    try:
+        with open(path, "wb", buffering=0) as file:
+            for _ in range(megabytes):
+                written += file.write(b"x" * MB)
+    except OSError as error:
+        return written // MB, errno.errorcode[error.errno]
+    return written // MB, "none"
+
+
+def disk():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    say("disk", *fill(TMP + "/large", 100))
+
+
+def shm():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    say("shm", *fill("/dev/shm/large", 100))
+
+
+def files():
+    made, end = 0, "none"
+    try:
+        for folder in range(20):
+            place = "%s/many-%d" % (TMP, folder)
+            os.mkdir(place)
+            for name in range(1000):
+                with open("%s/%d" % (place, name), "w") as file:
+                    file.write("x" * 8192)
+                made += 1
+    except OSError as error:
+        end = errno.errorcode[error.errno]
+    say("files", made, end)
+
+
+def processor():
+    # Four that work for three seconds; the test is told how much they got.
+    begin, children = time.monotonic(), []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            while time.monotonic() < begin + 4:
+                pass
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    used = os.times()
+    say("processor", round((used.children_user + used.children_system) / (time.monotonic() - begin) * 100))
+
+
+def daemon():
+    if os.fork() == 0:
+        try:
+            os.setsid()
+        except OSError:
+            pass
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        if os.fork() == 0:
+            time.sleep(15)
+            os._exit(0)
+        time.sleep(15)
+        os._exit(0)
+    say("daemon", "left")
+
+
+signal.alarm(20)
+globals()[os.environ["TOOLCRIB_TEST_BOMB"]]()
