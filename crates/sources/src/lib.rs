@@ -16,6 +16,7 @@ use toolcrib_core::{Access, Change, Crib, Update};
 
 mod beneath;
 pub mod builtin;
+mod confine;
 mod draft;
 mod entry;
 mod executable;
@@ -33,6 +34,7 @@ mod testing;
 mod watch;
 pub mod worker;
 
+pub use confine::Walls;
 pub use folder::Folder;
 pub use origin::{Loaded, Origin};
 pub use place::Place;

@@ -8,6 +8,7 @@ use toolcrib_core::store::{Descriptions, Forgetful};
 use toolcrib_core::{Outputs, Teller};
 use toolcrib_sandbox::{Environment, Launcher};
 
+use crate::confine::Walls;
 use crate::script::{ScriptSettings, Scripts};
 use crate::worker::{Limits, Workers};
 
@@ -20,6 +21,8 @@ pub struct Place {
     pub outputs: Arc<dyn Outputs>,
     pub workers: Workers,
     pub descriptions: Arc<dyn Descriptions>,
+    /// Which tools are confined.
+    pub walls: Walls,
     /// What scripts need beyond that.
     pub scripts: Scripts,
     /// The address the crib itself listens on, once it does: no tool may call back into it.
@@ -48,6 +51,7 @@ impl Place {
             outputs,
             workers,
             descriptions: Arc::new(Forgetful),
+            walls: Walls::default(),
             scripts: Scripts::new(ScriptSettings::default()),
             own_address: Arc::new(OnceLock::new()),
         }

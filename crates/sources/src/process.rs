@@ -105,6 +105,10 @@ pub fn start_error(error: StartError) -> CallError {
         StartError::NotExecutable(program) => format!("`chmod +x {program}`"),
         StartError::Directory(_) => "make the folder, or change the tool's `cwd`".to_owned(),
         StartError::NullByte => return CallError::invalid(error.to_string()),
+        StartError::Refused(refusal) => {
+            format!("{}; `toolcrib doctor` says more", refusal.remedy)
+        }
+        StartError::Walls { .. } => "`toolcrib doctor` says what this machine offers".to_owned(),
         StartError::Exec { .. } | StartError::Spawn(_) => {
             "check the program by hand in a shell".to_owned()
         }

@@ -21,6 +21,7 @@ pub const MAX_POOL_SIZE: &str = "TOOLCRIB_MAX_POOL_SIZE";
 pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
 pub const PYTHON: &str = "TOOLCRIB_PYTHON";
 pub const JAVASCRIPT: &str = "TOOLCRIB_JAVASCRIPT";
+pub const SANDBOX_ENABLED: &str = "TOOLCRIB_SANDBOX_ENABLED";
 pub const SCAN: &str = "TOOLCRIB_SCAN";
 pub const MAX_RUNG: &str = "TOOLCRIB_MAX_RUNG";
 pub const HOST: &str = "TOOLCRIB_HOST";
@@ -31,7 +32,7 @@ pub const LOG_FORMAT: &str = "TOOLCRIB_LOG_FORMAT";
 pub const AUDIT: &str = "TOOLCRIB_AUDIT";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 22] = [
+pub const VARIABLES: [Variable; 23] = [
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -85,8 +86,12 @@ pub const VARIABLES: [Variable; 22] = [
         meaning: "what a finding of the scan means: `warn` or `strict` (setting `scan`)",
     },
     Variable {
+        name: SANDBOX_ENABLED,
+        meaning: "whether tools are confined (setting `sandbox_enabled`)",
+    },
+    Variable {
         name: MAX_RUNG,
-        meaning: "how much isolation is used at most: `A` (namespaces, where the machine has them) or `B` (process groups)",
+        meaning: "how much isolation is used at most: `A` (namespaces and Landlock), `C` (namespaces) or `B` (Landlock); for tests",
     },
     Variable {
         name: HOST,

@@ -81,14 +81,16 @@ pub fn data_folder(env: &Env) -> Result<PathBuf, Failure> {
 
 /// The binary itself starts tools, with as much isolation as the machine and the user allow.
 fn launcher(env: &Env) -> Result<Launcher, Failure> {
-    match env.text(env::MAX_RUNG) {
-        None | Some("A") => Ok(Launcher::current()),
-        Some("B") => Ok(Launcher::current().at_most(Rung::Group)),
-        Some(other) => Err(Failure::new(
+    let Some(letter) = env.text(env::MAX_RUNG) else {
+        return Ok(Launcher::current());
+    };
+    match Rung::from_letter(letter) {
+        Some(rung) => Ok(Launcher::current().at_most(rung)),
+        None => Err(Failure::new(
             ErrorCode::BadRequest,
-            format!("variable {} is `{other}`", env::MAX_RUNG),
+            format!("variable {} is `{letter}`", env::MAX_RUNG),
         )
-        .hint("use `A` or `B`, or unset it")),
+        .hint("use `A`, `B` or `C`, or unset it")),
     }
 }
 
@@ -180,6 +182,7 @@ impl Opened {
             workers,
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
             scripts: scripts(&env, &settings, cache.clone()),
+            walls: settings.walls.clone(),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });
         let last_good = Arc::new(last_good_files(&env)?);

@@ -1,5 +1,6 @@
 //! `config.toml` as it is written: every key optional, unknown ones refused with "did you mean".
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -51,6 +52,10 @@ pub struct ConfigFile {
     /// What a finding of the scan of a tool file means: "warn" (it is told) or "strict" (the file is not loaded). A
     /// project may only say "strict". Variable: TOOLCRIB_SCAN.
     pub scan: Option<ScanMode>,
+    /// Whether tools are confined (true). User's file only; false is loud. Variable: TOOLCRIB_SANDBOX_ENABLED.
+    pub sandbox_enabled: Option<bool>,
+    /// What holds for one tool, by its name. User's file only.
+    pub tools: Option<BTreeMap<String, ToolSection>>,
     /// Milliseconds between two health checks of a running worker (60000). User's file only.
     /// Variable: TOOLCRIB_HEALTH_CHECK_INTERVAL.
     #[schemars(range(min = 100))]
@@ -61,6 +66,22 @@ pub struct ConfigFile {
     pub port: Option<u16>,
     /// How much of large outputs is kept.
     pub outputs: Option<OutputsSection>,
+}
+
+/// What holds for one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolSection {
+    /// "off": this tool is not confined, and may do what you may. It is told of in `list` and `doctor`.
+    pub sandbox: Option<SandboxMode>,
+}
+
+/// Whether a tool is confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxMode {
+    On,
+    Off,
 }
 
 /// What a finding of the scan means.

@@ -5,12 +5,12 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use toolcrib_core::{Access, Audit, Scope};
-use toolcrib_sources::Folder;
 use toolcrib_sources::script::Scan;
+use toolcrib_sources::{Folder, Walls};
 use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
-use super::file::{self, ConfigFile, ScanMode};
+use super::file::{self, ConfigFile, SandboxMode, ScanMode};
 use super::{ConfigError, Project, project_config};
 use crate::env::{self, Env};
 
@@ -37,6 +37,8 @@ pub struct Settings {
     /// What runs TypeScript and JavaScript tool files.
     pub javascript: Option<String>,
     pub scan: Scan,
+    /// Which tools are confined.
+    pub walls: Walls,
     pub outputs: OutputLimits,
     pub audit: Audit,
     /// How long calls stay on record.
@@ -122,6 +124,7 @@ impl Settings {
                 .map(str::to_owned)
                 .or(user.javascript.clone()),
             scan: scan(env, &user, &own)?,
+            walls: walls(env, &user)?,
             outputs: OutputLimits {
                 max_bytes: at_most(
                     user_outputs.max_bytes.unwrap_or(default_limits.max_bytes),
@@ -207,6 +210,15 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
             "python",
             "a project may not decide what runs your own tools; it may have a `.venv`",
         );
+    }
+    if own.sandbox_enabled.is_some() {
+        return refuse(
+            "sandbox_enabled",
+            "a project may not decide whether its tools are confined",
+        );
+    }
+    if own.tools.is_some() {
+        return refuse("tools", "a project may not decide what its tools may do");
     }
     if own.javascript.is_some() {
         return refuse(
@@ -346,6 +358,17 @@ fn number(env: &Env, name: &str) -> Result<Option<u64>, ConfigError> {
     parsed
         .map(Some)
         .ok_or_else(|| bad_variable(name, "a whole number"))
+}
+
+/// Which tools are confined, by the user alone.
+fn walls(env: &Env, user: &ConfigFile) -> Result<Walls, ConfigError> {
+    let enabled = flag(env, env::SANDBOX_ENABLED)?.or(user.sandbox_enabled);
+    let tools = user.tools.iter().flatten();
+    let off = tools.filter(|(_, section)| section.sandbox == Some(SandboxMode::Off));
+    Ok(Walls {
+        enabled: enabled.unwrap_or(true),
+        off: off.map(|(name, _)| name.clone()).collect(),
+    })
 }
 
 /// The stricter of what the user and the project say.
