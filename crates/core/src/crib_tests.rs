@@ -16,7 +16,7 @@ use crate::event::Failure;
 use crate::source::{Rank, SourceKey, SourceKind};
 use crate::{
     Access, BoxFuture, Outcome, OutputId, Page, Progress, Run, Schema, Spec, Spool, Tool, ToolName,
-    Whole,
+    Ungranted, Whole,
 };
 
 const DEFAULT: Duration = Duration::from_secs(5);
@@ -137,9 +137,12 @@ fn crib_with(spec: Spec, access: Access, run: Arc<dyn Run>) -> Crib {
         plugin_name: None,
         access,
         declares: Vec::new(),
+        asks: Default::default(),
+        permit: Default::default(),
         stale: false,
         shadows: Vec::new(),
         hash: "".into(),
+        content: "".into(),
         run,
     };
     crib.apply(vec![Update {
@@ -283,12 +286,18 @@ async fn trust_and_grants_are_asked_for_before_arguments_are_looked_at() {
     let untrusted = Access::Untrusted {
         project: "/work/p".into(),
     };
-    let needs = Access::NeedsGrant {
+    let needs = Access::NeedsGrant(Ungranted {
         needs: vec!["to reach the network".into()],
-    };
+        unknown: None,
+    });
+    let unknown = Access::NeedsGrant(Ungranted {
+        needs: vec!["to reach the network".into()],
+        unknown: Some("the store is away".into()),
+    });
     for (access, said, code) in [
         (untrusted, "toolcrib trust /work/p", ErrorCode::Denied),
-        (needs, "grants", ErrorCode::Denied),
+        (needs, "toolcrib grant t --all", ErrorCode::Denied),
+        (unknown, "mend the store", ErrorCode::Denied),
         (Access::Open, "toolcrib show t", ErrorCode::InvalidArguments),
     ] {
         let run = steps(1, |_: &Call| Ok(Outcome::text("ran")));

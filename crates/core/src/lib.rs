@@ -16,7 +16,8 @@
 //! | caller | who asks: client, agent, session | [`Caller`] |
 //! | middleware | a link of the chain every call passes | [`middleware::Middleware`] |
 //! | trust | yes to a folder's code | [`Access::Untrusted`] |
-//! | grant | yes to one tool's permission | [`Access::NeedsGrant`] |
+//! | permit | what a tool may do beyond the default | [`Permit`] |
+//! | grant | yes to one tool's permission | [`Grant`], [`Access::NeedsGrant`] |
 //! | worker | a child process that runs tools | [`Standing`] |
 //! | problem | why something did not load | [`Problem`] |
 //!
@@ -27,25 +28,30 @@ pub mod catalog;
 pub mod crib;
 pub mod error;
 pub mod event;
+pub mod grant;
 pub mod middleware;
 pub mod options;
 pub mod outcome;
 pub mod outputs;
+pub mod permit;
 pub mod registry;
 pub mod schema;
 pub mod source;
 pub mod standing;
 pub mod store;
 pub mod tool;
+pub mod words;
 
 pub use call::{Call, Caller, Context, Progress};
 pub use catalog::Catalog;
 pub use crib::{Audit, Crib, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Teller};
+pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
+pub use permit::{Missing, Network, Permit};
 pub use registry::{Change, Registry};
 pub use schema::Schema;
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};

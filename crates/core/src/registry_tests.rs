@@ -34,9 +34,12 @@ fn tool(name: &str, file: &str, text: &str) -> Arc<Tool> {
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),
+        asks: Default::default(),
+        permit: Default::default(),
         stale: false,
         shadows: Vec::new(),
         hash: text.into(),
+        content: "".into(),
         run: Arc::new(Nothing),
     })
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
 use crate::standing::{Health, Standing};
-use crate::{BoxFuture, Call, CallResult, Schema, Scope, SourceKind};
+use crate::{BoxFuture, Call, CallResult, Permit, Schema, Scope, SourceKind, Ungranted};
 
 /// The longest name a tool may have.
 pub const MAX_NAME: usize = 64;
@@ -137,10 +138,8 @@ pub enum Access {
     Untrusted {
         project: PathBuf,
     },
-    /// It declares something beyond the default policy that nobody granted; each entry names one need.
-    NeedsGrant {
-        needs: Vec<String>,
-    },
+    /// It declares something beyond the default policy that nobody granted.
+    NeedsGrant(Ungranted),
 }
 
 /// How a tool stands in the catalog.
@@ -204,18 +203,32 @@ pub struct Tool {
     pub access: Access,
     /// What it does beyond looking at the project, in words for the person who is asked to trust it.
     pub declares: Vec<String>,
+    /// What it asks for beyond the default; its own paths in the project are relative.
+    pub asks: Permit,
+    /// What it may do beyond the default, because it was granted; every path is absolute.
+    pub permit: Permit,
     /// Served from the last good version, because the file is broken now.
     pub stale: bool,
     /// Files whose tool of the same name this one hides; set by the registry.
     pub shadows: Vec<String>,
     /// Hash of the text the tool was made from: two tools with equal hashes behave alike.
     pub hash: Arc<str>,
+    /// Hash of what a person says yes to with a grant.
+    pub content: Arc<str>,
     pub run: Arc<dyn Run>,
 }
 
 impl Tool {
     pub fn name(&self) -> &str {
         self.spec.name.as_str()
+    }
+
+    /// What tells it from others of its name: its file, or the store. None where no text can say that.
+    pub fn origin(&self) -> Option<&str> {
+        match &self.file {
+            Some(file) => file.to_str(),
+            None => (self.source == SourceKind::Registered).then_some(REGISTERED),
+        }
     }
 
     /// The name under which agents see it over MCP.
@@ -228,7 +241,7 @@ impl Tool {
             Access::Open if self.run.standing().failed => Status::Error,
             Access::Open => Status::Active,
             Access::Untrusted { .. } => Status::Untrusted,
-            Access::NeedsGrant { .. } => Status::Denied,
+            Access::NeedsGrant(_) => Status::Denied,
         }
     }
 
@@ -243,6 +256,7 @@ impl Tool {
             && self.file == other.file
             && self.stale == other.stale
             && self.access == other.access
+            && self.permit == other.permit
             && self.shadows == other.shadows
             && self.module == other.module
             && self.interpreter == other.interpreter

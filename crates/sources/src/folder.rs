@@ -21,7 +21,7 @@ use crate::draft::{Afterwards, Draft, Read};
 use crate::entry::{FileKind, Stamp, is_passed_over, kind_of};
 use crate::executable::bundle;
 use crate::origin::Loaded;
-use reading::{mark_stale, may_stand_in, stamp_of, stand_in};
+use reading::{may_stand_in, stale, stamp_of, stand_in};
 
 /// A folder with more entries than this is not a tools folder.
 const MAX_ENTRIES: usize = 10_000;
@@ -172,7 +172,7 @@ impl Answered {
         let good = !loaded.tools.is_empty() && !loaded.is_broken() && !asked.stale;
         loaded.problems.splice(0..0, asked.problems);
         if asked.stale {
-            mark_stale(&mut loaded.tools);
+            loaded.tools = stale(loaded.tools);
         }
         let keep = asked.keep.filter(|_| good);
         let rank = asked.folder.rank();
@@ -225,6 +225,8 @@ pub enum Reread {
     Nothing,
     Paths(HashSet<PathBuf>),
     All,
+    /// All, and each is made anew although it reads as before: what it was granted is different.
+    Anew,
 }
 
 impl Reread {
@@ -235,7 +237,7 @@ impl Reread {
             Reread::Paths(paths) => {
                 paths.contains(path) || paths.iter().any(|dirty| dirty.starts_with(path))
             }
-            Reread::All => true,
+            Reread::All | Reread::Anew => true,
         }
     }
 }
@@ -393,12 +395,11 @@ impl Shelf {
             memory.forget.push(name);
         }
         let mut asked = Vec::new();
-        let whole = matches!(reread, Reread::All);
         let files: BTreeMap<String, Candidate> = candidates
             .iter()
             .map(|file| (file.name.clone(), file.clone()))
             .collect();
-        for read in self.read_all(candidates, place, last_good, whole) {
+        for read in self.read_all(candidates, place, last_good, reread) {
             if let (Some(News { update, keep }), Some(file)) = (read.news, files.get(&read.name)) {
                 let ask = |draft, problems, stale, keep| Asked {
                     keep,

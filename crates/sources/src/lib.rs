@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc, oneshot, watch as status};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch as status};
 use tokio::task::{AbortHandle, JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{Access, Change, Crib, Update};
+use toolcrib_core::{Access, Change, Crib, Grants, Update};
 
 mod beneath;
 pub mod builtin;
@@ -24,6 +24,7 @@ mod fields;
 mod folder;
 mod options;
 mod origin;
+pub mod permits;
 mod place;
 pub mod plugin;
 mod process;
@@ -38,6 +39,7 @@ pub use confine::Walls;
 pub use folder::Folder;
 pub use origin::{Loaded, Origin};
 pub use place::Place;
+pub use plugin::HostPattern;
 
 use registered::{Handle, Registered};
 
@@ -67,11 +69,15 @@ pub struct Sources {
     orders: mpsc::Sender<Order>,
     trouble: status::Receiver<Option<String>>,
     registered: Option<Handle>,
+    place: Arc<Place>,
+    /// One at a time reads what is granted, so that a later reading is never replaced by an earlier one.
+    granting: Mutex<()>,
 }
 
 enum Order {
     Reload(oneshot::Sender<Change>),
     Folders(Vec<Folder>, oneshot::Sender<Change>),
+    Remake(oneshot::Sender<Change>),
 }
 
 /// Opens every source and brings what they hold to the crib in one batch.
@@ -91,6 +97,8 @@ pub async fn open(
         extra.extend(opened.1);
     }
     let shelves = folders.into_iter().map(Shelf::new).collect();
+    let granting = Mutex::new(());
+    let lent = place.clone();
     let mut room = Room {
         crib,
         place,
@@ -124,6 +132,8 @@ pub async fn open(
         orders,
         trouble,
         registered: handle,
+        place: lent,
+        granting,
     }
 }
 
@@ -158,6 +168,27 @@ impl Sources {
     /// Replaces the list of folders, after trust or settings changed.
     pub async fn set_folders(&self, folders: Vec<Folder>) -> Change {
         self.order(|answer| Order::Folders(folders, answer)).await
+    }
+
+    /// Reads what is granted, and makes every tool anew if that differs. No process is started again for it.
+    pub async fn regrant(&self, read: impl Future<Output = Grants>) -> Change {
+        let _turn = self.granting.lock().await;
+        let grants = read.await;
+        let differs = self.place.grants.send_if_modified(|held| {
+            let differs = **held != grants;
+            if differs {
+                *held = Arc::new(grants);
+            }
+            differs
+        });
+        if !differs {
+            return Change::default();
+        }
+        let mut change = self.order(Order::Remake).await;
+        if let Some(registered) = &self.registered {
+            change.join(registered.remake().await);
+        }
+        change
     }
 
     /// Why changes may be noticed late, if they may.
@@ -417,8 +448,21 @@ impl Room {
         }
     }
 
+    /// Makes every tool anew. Answers that are on their way were judged by what was granted before; they are asked for
+    /// again where they are still needed.
+    async fn remake(&mut self) -> Change {
+        self.asking = JoinSet::new();
+        self.tell_progress();
+        self.look(Reread::Anew).await
+    }
+
     async fn obey(&mut self, order: Order) {
         let (mut change, answer) = match order {
+            Order::Remake(answer) => {
+                let change = self.remake().await;
+                let _ = answer.send(change);
+                return;
+            }
             Order::Reload(answer) => (self.look(Reread::All).await, answer),
             Order::Folders(folders, answer) => (self.set_folders(folders).await, answer),
         };

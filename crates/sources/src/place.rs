@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use tokio::sync::watch;
 use toolcrib_core::store::{Descriptions, Forgetful};
-use toolcrib_core::{Outputs, Teller};
+use toolcrib_core::{Grants, Outputs, Teller};
 use toolcrib_sandbox::{Environment, Launcher};
 
 use crate::confine::Walls;
@@ -25,6 +26,8 @@ pub struct Place {
     pub walls: Walls,
     /// What scripts need beyond that.
     pub scripts: Scripts,
+    /// What was granted, as it stands now. Only [`crate::Sources::regrant`] changes it later.
+    pub grants: watch::Sender<Arc<Grants>>,
     /// The address the crib itself listens on, once it does: no tool may call back into it.
     pub own_address: Arc<OnceLock<SocketAddr>>,
 }
@@ -53,6 +56,7 @@ impl Place {
             descriptions: Arc::new(Forgetful),
             walls: Walls::default(),
             scripts: Scripts::new(ScriptSettings::default()),
+            grants: watch::Sender::new(Arc::default()),
             own_address: Arc::new(OnceLock::new()),
         }
     }

@@ -18,9 +18,9 @@ pub use last_good::LastGoodFiles;
 pub use logs::LogFiles;
 pub use outputs::{OutputFiles, OutputLimits};
 pub use sql::{
-    Binding, CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Descriptions, Ending,
-    Grant, Grants, IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions,
-    Store, StoreUrl, StoreUrlError, Token, Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths,
+    CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Descriptions, Ending, GrantBook,
+    IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions, Store,
+    StoreUrl, StoreUrlError, Token, Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths,
     Verdict, fingerprint, new_secret,
 };
 pub use toolcrib_core::store::StoreError;

@@ -153,9 +153,12 @@ fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),
+        asks: Default::default(),
+        permit: Default::default(),
         stale: false,
         shadows: Vec::new(),
         hash: name.into(),
+        content: "".into(),
         run,
     }))
 }

@@ -8,6 +8,7 @@ pub mod config;
 pub mod env;
 pub mod error;
 pub mod failure;
+pub mod grantor;
 pub mod log;
 pub mod memory;
 pub mod open;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use toolcrib_core::ErrorCode;
+use toolcrib_core::{CallError, ErrorCode, Grants};
 use toolcrib_store::{Store, StoreError, StoreUrl, TrustBook, TrustKind};
 
 use crate::config::{Project, store_url};
@@ -95,6 +95,18 @@ impl Memory {
         trouble
     }
 
+    /// What was granted. Where the store can't be read nothing counts as granted, and the reason is told.
+    pub async fn grants(&self) -> Grants {
+        let all = match self.store() {
+            Ok(store) => store.grants().list(None).await,
+            Err(error) => Err(error),
+        };
+        match all {
+            Ok(all) => Grants::new(all),
+            Err(error) => Grants::unknown(error.to_string()),
+        }
+    }
+
     pub async fn trust_of(&self, project: Option<&Project>) -> Trust {
         let Some(project) = project else {
             return Trust::Untrusted;
@@ -161,5 +173,19 @@ impl From<StoreError> for Failure {
             "" => failure,
             hint => failure.hint(hint),
         }
+    }
+}
+
+/// What the store says no to, in the words of the one table of errors.
+pub fn refused(error: StoreError) -> CallError {
+    let Failure {
+        code,
+        message,
+        hint,
+        ..
+    } = Failure::from(error);
+    match hint {
+        Some(hint) => CallError::new(code, message).hint(hint),
+        None => CallError::new(code, message),
     }
 }

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::watch;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung};
@@ -183,6 +184,7 @@ impl Opened {
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
             scripts: scripts(&env, &settings, cache.clone()),
             walls: settings.walls.clone(),
+            grants: watch::Sender::new(Arc::new(memory.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });
         let last_good = Arc::new(last_good_files(&env)?);
@@ -311,7 +313,7 @@ impl Opened {
         }
     }
 
-    /// Follows trust and settings that other processes change, until it is dropped. `tell` hears what is wrong.
+    /// Follows trust, grants and settings that other processes change, until it is dropped. `tell` hears what is wrong.
     pub async fn follow(&self, sources: &Sources, tell: impl Fn(Vec<String>)) {
         let mut seen = self.stamp.clone();
         let mut last = self.trust.clone();
@@ -387,6 +389,7 @@ impl Opened {
             let entries = self.memory.entries_of(self.project.as_ref()).await;
             trust_entries(&mut folders, &entries);
             tell(reasons);
+            sources.regrant(self.memory.grants()).await;
             sources.set_folders(folders.clone()).await;
         }
     }

@@ -3,7 +3,8 @@
 //! Why: `docs/design/0006-trust-before-anything.md`.
 
 use super::{Middleware, Next};
-use crate::{Access, BoxFuture, Call, CallError, CallResult};
+use crate::words::quoted;
+use crate::{Access, BoxFuture, Call, CallError, CallResult, Ungranted};
 
 pub(super) struct Authorize;
 
@@ -30,33 +31,20 @@ fn refusal(call: &Call) -> Option<CallError> {
                 .hint(format!("look at its tools, then run `{command}`")),
             )
         }
-        Access::NeedsGrant { needs } => Some(
-            CallError::denied(format!(
-                "tool `{name}` needs what nobody granted: {}",
-                needs.join("; ")
-            ))
-            .hint("grants come with a later version; until then make the tool ask for less"),
-        ),
+        Access::NeedsGrant(ungranted) => Some(ungranted_tool(name, ungranted)),
     }
 }
 
-/// A path as a shell takes it for one word, because hints are copied.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
-    if path.chars().all(plain) {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hint_is_one_harmless_command() {
-        assert_eq!(quoted("/work/a-b_c.d"), "/work/a-b_c.d");
-        assert_eq!(quoted("/a; touch x"), "'/a; touch x'");
-        assert_eq!(quoted("/it's"), r"'/it'\''s'");
+fn ungranted_tool(name: &str, ungranted: &Ungranted) -> CallError {
+    let needs = ungranted.needs.join("; ");
+    match &ungranted.unknown {
+        None => CallError::denied(format!("tool `{name}` needs what nobody granted: {needs}"))
+            .hint(format!(
+                "look at it with `toolcrib show {name}`, then run `toolcrib grant {name} --all`"
+            )),
+        Some(reason) => CallError::denied(format!(
+            "tool `{name}` needs {needs}; whether that was granted is not known: {reason}"
+        ))
+        .hint("mend the store, then call again; `toolcrib list` says when it answers"),
     }
 }

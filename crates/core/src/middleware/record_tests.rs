@@ -9,7 +9,7 @@ use super::*;
 use crate::store::Kept;
 use crate::{
     Access, Audit, Crib, Outcome, OutputId, Outputs, Page, Rank, Request, Run, Schema, SourceKey,
-    SourceKind, Spec, Spool, Tool, ToolName, Update, Whole,
+    SourceKind, Spec, Spool, Tool, ToolName, Ungranted, Update, Whole,
 };
 
 /// A book in memory that says no for as long as it is shut.
@@ -117,9 +117,12 @@ fn crib(access: Access) -> (Crib, Arc<Pages>) {
         plugin_name: None,
         access,
         declares: Vec::new(),
+        asks: Default::default(),
+        permit: Default::default(),
         stale: false,
         shadows: Vec::new(),
         hash: "h".into(),
+        content: "".into(),
         run: Arc::new(Obedient(book.clone())),
     };
     crib.apply(vec![Update {
@@ -185,9 +188,10 @@ async fn what_is_refused_has_no_arguments_and_an_unknown_tool_has_its_name() {
         .call(request(&"x".repeat(9_000), json!({"a": 1})))
         .await;
     assert_eq!(unknown.unwrap_err().code, ErrorCode::UnknownTool);
-    let untrusted = Access::NeedsGrant {
+    let untrusted = Access::NeedsGrant(Ungranted {
         needs: vec!["all".into()],
-    };
+        unknown: None,
+    });
     let (closed, other) = self::crib(untrusted);
     let denied = closed.call(request("t", json!({}))).await;
     assert_eq!(denied.unwrap_err().code, ErrorCode::Denied);

@@ -94,9 +94,12 @@ impl Builtin {
             plugin_name: None,
             access: Access::Open,
             declares: Vec::new(),
+            asks: Default::default(),
+            permit: Default::default(),
             stale: false,
             shadows: Vec::new(),
             hash: format!("builtin:{}:{version}", self.name).into(),
+            content: "".into(),
             run: self.run,
         })
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{Retries, Schema, Spec, Tool, ToolName};
+use toolcrib_core::{Access, Permit, Retries, Schema, Spec, Tool, ToolName};
 
 use super::Home;
 use super::run::{Executable, Which};
 use crate::Place;
 use crate::fields::{Fields, NAME_HINT, Report};
-use crate::options;
 use crate::worker::Pool;
+use crate::{options, permits};
 
 /// The most tools that one program may have.
 const MAX_TOOLS: usize = 256;
@@ -179,9 +179,20 @@ impl<'a> Definition<'a> {
             tool: self.which.clone(),
             directory: Arc::from(place.directory()),
         };
-        Some(Arc::new(Tool {
-            hash: self.hash(spec.name.as_str()),
-            declares: declares(&spec, shown),
+        let declared = Permit::declared(&spec.permissions, &spec.sandbox);
+        let asks = match self.home.access {
+            Access::Untrusted { .. } => permits::asked_unseen(&declared, place),
+            _ => permits::asked(&declared, place),
+        };
+        let runs = (!shown.is_empty()).then(|| format!("runs `{shown}`"));
+        let hash = self.hash(spec.name.as_str());
+        let content = self.home.content.as_deref().map(Arc::from);
+        let mut tool = Tool {
+            content: content.unwrap_or_else(|| hash.clone()),
+            hash,
+            declares: runs.into_iter().chain(permits::told(&asks)).collect(),
+            asks,
+            permit: Permit::default(),
             spec,
             source: self.home.source,
             scope: self.home.scope,
@@ -193,7 +204,9 @@ impl<'a> Definition<'a> {
             stale: false,
             shadows: Vec::new(),
             run: Arc::new(run),
-        }))
+        };
+        permits::judge(&mut tool, place);
+        Some(Arc::new(tool))
     }
 
     fn hash(&self, name: &str) -> Arc<str> {
@@ -207,27 +220,4 @@ impl<'a> Definition<'a> {
             .finalize();
         crate::folder::hex(&digest).into()
     }
-}
-
-/// What it does beyond looking at the project, for the person who is asked to trust it.
-fn declares(spec: &Spec, shown: &str) -> Vec<String> {
-    let mut declares = Vec::new();
-    if !shown.is_empty() {
-        declares.push(format!("runs `{shown}`"));
-    }
-    let permissions = &spec.permissions;
-    for (declared, words) in [
-        (permissions.can_write_files, "writes files"),
-        (permissions.can_network, "uses the network"),
-        (permissions.can_execute_commands, "runs further programs"),
-    ] {
-        if declared {
-            declares.push(words.to_owned());
-        }
-    }
-    let paths = spec.sandbox.allowed_paths.iter();
-    declares.extend(paths.map(|path| format!("reaches `{path}`")));
-    let vars = permissions.allowed_environment_vars.iter();
-    declares.extend(vars.map(|name| format!("reads the variable `{name}`")));
-    declares
 }

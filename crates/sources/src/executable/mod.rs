@@ -70,6 +70,8 @@ pub struct Home {
     /// What it is called as long as nobody says otherwise: the entry's name without its suffix.
     pub stem: String,
     pub hash: String,
+    /// What a grant is bound to, where that is not the tool's own hash.
+    pub content: Option<String>,
 }
 
 /// Reads an entry. Starts nothing.
@@ -84,6 +86,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         access: origin.access.clone(),
         stem: stem.to_owned(),
         hash: entry.hash.to_owned(),
+        content: None,
     };
     let Some(map) = manifest::parse(entry.manifest, &mut report) else {
         return ready(Vec::new(), report);

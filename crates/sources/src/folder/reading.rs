@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, ErrorType, Problem, Severity, SourceKind, Tool, Update};
 
-use super::{Candidate, Folder, Found, Known, News, Reading, Shelf, hex, key};
+use super::{Candidate, Folder, Found, Known, News, Reading, Reread, Shelf, hex, key};
 use crate::draft::Read;
 use crate::entry::{Content, FileKind, Stamp};
 use crate::executable::{self, MANIFEST, bundle};
@@ -28,9 +28,9 @@ impl Shelf {
         candidates: Vec<Candidate>,
         place: &Arc<Place>,
         last_good: &dyn LastGood,
-        whole: bool,
+        reread: &Reread,
     ) -> Vec<Reading> {
-        let read = |file: &Candidate| self.read_one(file, place, last_good, whole);
+        let read = |file: &Candidate| self.read_one(file, place, last_good, reread);
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         if candidates.len() < 64 || workers == 1 {
             return candidates.iter().map(read).collect();
@@ -53,7 +53,7 @@ impl Shelf {
         file: &Candidate,
         place: &Arc<Place>,
         last_good: &dyn LastGood,
-        whole: bool,
+        reread: &Reread,
     ) -> Reading {
         let content = self.folder.content(file);
         let hash: [u8; 32] = match &content {
@@ -61,7 +61,6 @@ impl Shelf {
             Err(error) => Sha256::digest(error.as_bytes()).into(),
         };
         let before = self.known.get(&file.name);
-        let same = before.is_some_and(|known| known.hash == hash && !(known.afresh && whole));
         let (stamp, beside) = match &content {
             Ok(Content::Script(script)) if !matches!(file.kind, FileKind::Bundle) => {
                 let beside: Vec<PathBuf> = script
@@ -74,15 +73,31 @@ impl Shelf {
             }
             _ => (Some(file.stamp.clone()), Vec::new()),
         };
+        let whole = matches!(reread, Reread::All);
+        let same = before.is_some_and(|known| known.hash == hash && !(known.afresh && whole));
+        let answered = same && before.is_some_and(|known| known.afresh);
+        let news = match reread {
+            Reread::Anew if same => {
+                let mut news = self.folder.load(file, content, place, last_good);
+                // The text is kept already, and who has answered afresh is not asked once more.
+                news.keep = None;
+                if answered && let Found::Again(update, _) = news.update {
+                    news.update = Found::Update(update);
+                }
+                Some(news)
+            }
+            _ if same => None,
+            _ => Some(self.folder.load(file, content, place, last_good)),
+        };
         Reading {
             name: file.name.clone(),
             known: Known {
                 stamp: stamp.unwrap_or_else(|| file.stamp.clone()),
                 hash,
                 beside,
-                afresh: same && before.is_some_and(|known| known.afresh),
+                afresh: answered,
             },
-            news: (!same).then(|| self.folder.load(file, content, place, last_good)),
+            news,
         }
     }
 }
@@ -399,18 +414,20 @@ pub(super) fn stand_in(loaded: &mut Loaded, good: Vec<Arc<Tool>>) {
         })
     };
     let missing = |tool: &Tool| !loaded.tools.iter().any(|new| new.name() == tool.name());
-    let mut stale: Vec<Arc<Tool>> = good
+    let standing_in = good
         .into_iter()
         .filter(|tool| broken(tool) && missing(tool))
         .collect();
-    mark_stale(&mut stale);
-    loaded.tools.extend(stale);
+    loaded.tools.extend(stale(standing_in));
 }
 
-pub(super) fn mark_stale(tools: &mut [Arc<Tool>]) {
-    for tool in tools {
+/// Marks last good versions as such. One that lost its grant has ended.
+pub(super) fn stale(mut tools: Vec<Arc<Tool>>) -> Vec<Arc<Tool>> {
+    tools.retain(|tool| tool.access == Access::Open);
+    for tool in &mut tools {
         Arc::make_mut(tool).stale = true;
     }
+    tools
 }
 
 fn unreadable(file: &Candidate, reason: &str) -> Problem {

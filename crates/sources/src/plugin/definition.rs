@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolcrib_core::{Access, ErrorType, Run, SourceKind, Spec, Tool, ToolName};
+use toolcrib_core::{Access, ErrorType, Network, Permit, Run, SourceKind, Spec, Tool, ToolName};
 
 use super::file_read::FileRead;
 use super::http::Http;
-use super::needs::{self, Kind};
 use super::shell::Shell;
 use super::{file_read, http, shell};
 use crate::fields::{Fields, NAME_HINT, Report, nearest};
 use crate::options::{self, MAX_TIMEOUT_MS};
-use crate::{Origin, Place};
+use crate::{Origin, Place, permits};
 
 /// Some clients refuse longer names.
 const MAX_MCP_NAME: usize = 64;
@@ -48,11 +47,21 @@ pub struct Collection<'a> {
     pub place: &'a Arc<Place>,
 }
 
+/// What a tool's handler does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Shell,
+    Http,
+    FileRead,
+}
+
 /// A tool's handler, ready to run.
 struct Ready {
     kind: Kind,
-    needs: Vec<String>,
-    declares: Vec<String>,
+    /// What it asks for beyond what the tool declares.
+    asks: Permit,
+    /// What it does, for a person.
+    does: String,
     timeout: Option<Duration>,
     run: Arc<dyn Run>,
 }
@@ -147,13 +156,13 @@ impl Collection<'_> {
             .count(report, "timeout", MAX_TIMEOUT_MS)
             .map(Duration::from_millis);
         let place = self.place;
-        let (kind, timeout, needs, run): (_, _, _, Arc<dyn Run>) = match kind {
+        let (kind, timeout, asks, run): (_, _, _, Arc<dyn Run>) = match kind {
             "shell" => {
                 let shell = Shell::read(fields, spec, place, report)?;
                 (
                     Kind::Shell,
                     timeout.or(Some(Duration::from_secs(30))),
-                    self.needed(|| shell.needs()),
+                    shell.asks(),
                     Arc::new(shell),
                 )
             }
@@ -162,7 +171,7 @@ impl Collection<'_> {
                 (
                     Kind::Http,
                     timeout.or(Some(Duration::from_secs(10))),
-                    self.needed(|| http.needs()),
+                    http.asks(),
                     Arc::new(http),
                 )
             }
@@ -171,39 +180,45 @@ impl Collection<'_> {
                 (
                     Kind::FileRead,
                     timeout,
-                    self.needed(|| file_read.needs()),
+                    file_read.asks(),
                     Arc::new(file_read),
                 )
             }
         };
         Some(Ready {
             kind,
-            needs,
-            declares: declares(kind, fields),
+            asks,
+            does: does(kind, fields),
             timeout,
             run,
         })
     }
 
-    /// Needs are found by looking at the project, which must not happen before it is trusted.
-    fn needed(&self, find: impl FnOnce() -> Vec<String>) -> Vec<String> {
+    /// What the tool asks for. Paths are found by looking at the disk, which must not happen before trust.
+    fn asked(&self, spec: &Spec, ready: &Ready) -> Permit {
+        let mut declared = Permit::declared(&spec.permissions, &spec.sandbox);
+        if ready.kind != Kind::Shell {
+            // Only a program can run others, and the hosts of `http` are its URL's.
+            declared.network = Network::None;
+            declared.exec = false;
+        }
+        let declared = declared.join(&ready.asks);
         match self.origin.access {
-            Access::Untrusted { .. } => Vec::new(),
-            Access::Open | Access::NeedsGrant { .. } => find(),
+            Access::Untrusted { .. } => permits::asked_unseen(&declared, self.place),
+            _ => permits::asked(&declared, self.place),
         }
     }
 
     fn finished(&self, spec: Spec, ready: Ready) -> Tool {
-        let mut needs = self.needed(|| needs::declared(ready.kind, &spec, self.place));
-        needs.extend(ready.needs);
-        let mut said = HashSet::new();
-        needs.retain(|need| said.insert(need.clone()));
-        let access = match &self.origin.access {
-            Access::Open if !needs.is_empty() => Access::NeedsGrant { needs },
-            access => access.clone(),
-        };
-        Tool {
-            hash: self.hash(spec.name.as_str()),
+        let asks = self.asked(&spec, &ready);
+        let hash = self.hash(spec.name.as_str());
+        let declares = std::iter::once(ready.does).chain(permits::told(&asks));
+        let mut tool = Tool {
+            content: hash.clone(),
+            hash,
+            declares: declares.collect(),
+            asks,
+            permit: Permit::default(),
             spec,
             source: SourceKind::Plugin,
             scope: Some(self.origin.scope),
@@ -211,12 +226,13 @@ impl Collection<'_> {
             module: format!("plugin.{}", self.name),
             interpreter: None,
             plugin_name: Some(self.name.to_owned()),
-            access,
-            declares: ready.declares,
+            access: self.origin.access.clone(),
             stale: false,
             shadows: Vec::new(),
             run: ready.run,
-        }
+        };
+        permits::judge(&mut tool, self.place);
+        tool
     }
 
     /// Two tools with equal hashes behave alike: the same text, and the same entry of it.
@@ -236,7 +252,7 @@ impl Collection<'_> {
 }
 
 /// What the handler itself does, as a person reads it before saying yes.
-fn declares(kind: Kind, fields: &Fields) -> Vec<String> {
+fn does(kind: Kind, fields: &Fields) -> String {
     let text = |key: &str| -> String {
         let text = fields.get(key).and_then(Value::as_str);
         text.unwrap_or_default()
@@ -244,11 +260,11 @@ fn declares(kind: Kind, fields: &Fields) -> Vec<String> {
             .take(MAX_DECLARED)
             .collect()
     };
-    vec![match kind {
+    match kind {
         Kind::Shell => format!("runs `{}`", text("command")),
         Kind::Http => format!("calls `{}`", text("url")),
         Kind::FileRead => format!("reads files below `{}`", text("basePath")),
-    }]
+    }
 }
 
 fn name(fields: &Fields, seen: &mut HashSet<ToolName>, report: &mut Report) -> Option<ToolName> {

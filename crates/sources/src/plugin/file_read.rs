@@ -7,10 +7,9 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use toolcrib_core::{
-    Attachment, AttachmentKind, BoxFuture, Call, CallError, CallResult, Outcome, Spec,
+    Attachment, AttachmentKind, BoxFuture, Call, CallError, CallResult, Outcome, Permit, Spec,
 };
 
-use super::needs;
 use crate::Place;
 use crate::beneath::{self, Opened, base_folder};
 use crate::fields::{Fields, Report};
@@ -69,12 +68,12 @@ impl FileRead {
         })
     }
 
-    /// What it needs beyond its declared permissions.
-    pub fn needs(&self) -> Vec<String> {
-        let out = needs::outside(&self.place, &self.base);
-        out.map(|base| format!("to read `{base}`, outside the project (`handler.basePath`)"))
-            .into_iter()
-            .collect()
+    /// What it asks for beyond its declared permissions: to read its folder.
+    pub fn asks(&self) -> Permit {
+        Permit {
+            read: vec![self.base.clone()],
+            ..Permit::default()
+        }
     }
 
     async fn execute(&self, call: &Call) -> CallResult {

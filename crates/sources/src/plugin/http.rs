@@ -8,14 +8,13 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Map, Value};
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Spec};
+use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Permit, Spec};
 use url::{Host, Url};
 
 use super::address::{self, Refusal};
 use super::body;
 use super::endpoint::{Endpoint, add_query};
 use super::headers::{Headers, for_another_server};
-use super::needs;
 use super::reach::{HostPattern, Reach, host_of, same_server};
 use crate::Place;
 use crate::fields::{Fields, Report};
@@ -134,13 +133,12 @@ impl Http {
         })
     }
 
-    /// What it needs beyond its declared permissions.
-    pub fn needs(&self) -> Vec<String> {
-        let missing = self
-            .headers
-            .variables()
-            .filter(|name| self.place.environment.get(name).is_none());
-        missing.map(needs::variable).collect()
+    /// What it asks for beyond its declared permissions: the variables in its headers.
+    pub fn asks(&self) -> Permit {
+        Permit {
+            env: self.headers.variables().map(str::to_owned).collect(),
+            ..Permit::default()
+        }
     }
 
     async fn execute(&self, call: &Call) -> CallResult {

@@ -120,9 +120,12 @@ async fn call(http: &Http, arguments: Value) -> CallResult {
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),
+        asks: Default::default(),
+        permit: Default::default(),
         stale: false,
         shadows: Vec::new(),
         hash: "".into(),
+        content: "".into(),
         run: Arc::new(Nothing),
     };
     let arguments = arguments.as_object().unwrap().clone();

@@ -3,7 +3,7 @@
 //! A file is read field by field ([`crate::fields`]), so that a bad tool is told of and its neighbours still load. Nothing
 //! is executed, resolved or opened at load; of an untrusted project nothing but the file's own text is looked at.
 //!
-//! * [`definition`] makes one tool of one entry, [`crate::options`] reads what all kinds share, [`needs`] what asks for a grant.
+//! * [`definition`] makes one tool of one entry, [`crate::options`] reads what all kinds share, [`crate::permits`] finds what asks for a grant.
 //! * [`template`] and [`shell`]: a command line becomes an argument array, and no shell ever sees a value.
 //! * [`endpoint`], [`reach`], [`address`], [`headers`], [`body`] and [`http`]: a URL, whom it may reach, what comes back.
 //! * [`file_read`]: one file beneath one folder.
@@ -15,7 +15,6 @@ mod endpoint;
 mod file_read;
 mod headers;
 mod http;
-mod needs;
 mod reach;
 mod shell;
 mod slots;
@@ -32,7 +31,7 @@ use toolcrib_core::{ErrorType, Problem, SourceKind, Tool};
 use crate::fields::{Fields, Report};
 use crate::{Loaded, Origin, Place};
 use definition::Collection;
-pub(crate) use reach::HostPattern;
+pub use reach::HostPattern;
 
 /// The largest file that is read as a plugin.
 pub const MAX_FILE: usize = 1_024 * 1_024;

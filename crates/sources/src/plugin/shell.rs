@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Spec};
+use toolcrib_core::{BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Permit, Spec};
 use toolcrib_sandbox::{Command, Exit};
 
-use super::needs;
 use super::template::{Dashes, Template};
 use crate::Place;
 use crate::beneath::base_folder;
@@ -68,15 +67,12 @@ impl Shell {
         })
     }
 
-    /// What it needs beyond its declared permissions.
-    pub fn needs(&self) -> Vec<String> {
-        let out = self
-            .cwd
-            .as_deref()
-            .and_then(|cwd| needs::outside(&self.place, cwd));
-        out.map(|cwd| format!("to start in `{cwd}`, outside the project (`handler.cwd`)"))
-            .into_iter()
-            .collect()
+    /// What it asks for beyond its declared permissions: to start where it says.
+    pub fn asks(&self) -> Permit {
+        Permit {
+            read: self.cwd.iter().cloned().collect(),
+            ..Permit::default()
+        }
     }
 
     async fn execute(&self, call: &Call) -> CallResult {

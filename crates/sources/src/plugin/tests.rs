@@ -256,7 +256,7 @@ fn needs(project: &Path, changes: Value) -> Vec<String> {
     );
     match &loaded.tools[0].access {
         Access::Open => Vec::new(),
-        Access::NeedsGrant { needs } => needs.clone(),
+        Access::NeedsGrant(ungranted) => ungranted.needs.clone(),
         Access::Untrusted { .. } => panic!("nobody said so"),
     }
 }
@@ -283,17 +283,14 @@ fn what_goes_beyond_trust_needs_a_grant() {
         );
     }
     let table = [
-        (
-            json!({"permissions": {"canWriteFiles": true}}),
-            "write files",
-        ),
+        (json!({"permissions": {"canWriteFiles": true}}), "`--write "),
         (
             json!({"permissions": {"required": ["network"]}}),
-            "use the network",
+            "(`--net`)",
         ),
         (
             json!({"permissions": {"canExecuteCommands": true}}),
-            "programs beyond its own",
+            "further programs (`--exec`)",
         ),
         (
             json!({"permissions": {"allowedEnvironmentVars": ["API_TOKEN"]}}),
@@ -301,15 +298,15 @@ fn what_goes_beyond_trust_needs_a_grant() {
         ),
         (
             json!({"sandbox": {"allowedPaths": ["/"]}}),
-            "`/`, outside the project",
+            "read `/` (`--read /`)",
         ),
         (
             json!({"handler": {"type": "file-read", "basePath": ".."}}),
-            "read `..`",
+            "(`--read /",
         ),
         (
             json!({"handler": {"type": "shell", "command": "a", "cwd": "/"}}),
-            "start in `/`",
+            "read `/`",
         ),
         (
             json!({"handler": {"type": "http", "url": "https://a.test/", "headers": {"X": "${API_TOKEN}"}}}),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolcrib_core::store::CustomTool;
-use toolcrib_core::{Access, Problem, Severity, SourceKind};
+use toolcrib_core::{Access, Permit, Problem, Severity, SourceKind};
 
 use super::{content_hash, manifest, recipe, written};
 use crate::Place;
@@ -23,6 +23,8 @@ const MARGIN: Duration = Duration::from_secs(10);
 pub struct Examination {
     /// The registration, with what the program said where it said nothing itself.
     pub tool: CustomTool,
+    /// What it asks for beyond the default.
+    pub asks: Permit,
     /// Why it is not valid; none when it is.
     pub errors: Vec<String>,
     /// What is odd, and stands as it is stored.
@@ -39,6 +41,7 @@ impl Examination {
 pub async fn examine(tool: &CustomTool, place: &Arc<Place>) -> Examination {
     let mut found = Examination {
         tool: tool.clone(),
+        asks: Permit::default(),
         errors: Vec::new(),
         warnings: Vec::new(),
     };
@@ -49,7 +52,7 @@ pub async fn examine(tool: &CustomTool, place: &Arc<Place>) -> Examination {
         Err(error) => found.errors.push(error),
     }
     if found.errors.is_empty() && !report.failed {
-        usable(&found.tool, place, &mut report);
+        found.asks = usable(&found.tool, place, &mut report).unwrap_or_default();
     }
     for problem in report.finish() {
         match problem.severity {
@@ -163,12 +166,10 @@ fn complete(found: &mut Examination, said: &Value, report: &mut Report) {
     }
 }
 
-/// Would it make a tool?
-fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) {
+/// Would it make a tool? Gives what that asks for.
+fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) -> Option<Permit> {
     let mut known = written(tool);
-    let Some(manifest) = manifest(&known, place, report) else {
-        return;
-    };
+    let manifest = manifest(&known, place, report)?;
     known.remove("env");
     let home = Home {
         source: SourceKind::Registered,
@@ -178,14 +179,11 @@ fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) {
         access: Access::Open,
         stem: tool.name.clone(),
         hash: String::new(),
+        content: None,
     };
-    Definition::remembered(&home, known).tool(
-        &manifest.shown,
-        manifest.retries,
-        None,
-        place,
-        report,
-    );
+    let definition = Definition::remembered(&home, known);
+    let tool = definition.tool(&manifest.shown, manifest.retries, None, place, report)?;
+    Some(tool.asks.clone())
 }
 
 fn told(problem: &Problem) -> String {

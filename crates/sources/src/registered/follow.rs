@@ -14,7 +14,7 @@ use toolcrib_core::{
     Change, Crib, ErrorType, Event, Health, Problem, Rank, SourceKey, SourceKind, Standing, Update,
 };
 
-use super::{Registered, files, key, stamp, update};
+use super::{Registered, content_hash, files, key, stamp, update};
 use crate::{Follow, Place};
 
 /// How often the tools' files are looked at, and a store in trouble is asked again.
@@ -38,6 +38,7 @@ pub(crate) struct Handle {
 enum Order {
     Look(oneshot::Sender<Change>),
     Enable(bool, oneshot::Sender<Change>),
+    Remake(oneshot::Sender<Change>),
 }
 
 impl Drop for Handle {
@@ -89,6 +90,11 @@ impl Handle {
     /// Reads the registrations again, now.
     pub async fn look(&self) -> Change {
         self.order(Order::Look).await
+    }
+
+    /// Makes every tool anew, after what they were granted changed.
+    pub async fn remake(&self) -> Change {
+        self.order(Order::Remake).await
     }
 
     pub async fn enable(&self, enabled: bool) -> Change {
@@ -168,15 +174,25 @@ impl Follower {
         let Ok(stamps) = looked.await else {
             return Vec::new();
         };
-        let mut updates = Vec::new();
+        let mut changed = Vec::new();
         let mut known = BTreeMap::new();
         for (tool, stamp) in self.tools.iter().zip(stamps) {
             let made_of = format!("{} {} {stamp}", tool.id, tool.revision);
             if self.known.get(&tool.name) != Some(&made_of) {
-                updates.push(update(tool, &stamp, &self.place));
+                changed.push((tool.clone(), stamp));
             }
             known.insert(tool.name.clone(), made_of);
         }
+        let place = self.place.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let make = |(tool, stamp): &(CustomTool, String)| {
+                update(tool, stamp, content_hash(tool), &place)
+            };
+            changed.iter().map(make).collect()
+        });
+        let Ok(mut updates): Result<Vec<Update>, _> = made.await else {
+            return Vec::new();
+        };
         let gone = self.known.keys().filter(|name| !known.contains_key(*name));
         updates.extend(gone.map(|name| Update::gone(key(name), Rank::Registered)));
         self.known = known;
@@ -214,6 +230,11 @@ impl Follower {
                     Some(Order::Enable(enabled, answer)) => {
                         self.enabled.store(enabled, Ordering::Relaxed);
                         let updates = self.look().await;
+                        let _ = answer.send(self.bring(updates));
+                    }
+                    Some(Order::Remake(answer)) => {
+                        self.known.values_mut().for_each(String::clear);
+                        let updates = self.compare().await;
                         let _ = answer.send(self.bring(updates));
                     }
                     None => return,

@@ -48,9 +48,9 @@ fn key(name: &str) -> SourceKey {
     SourceKey(format!("registered:{name}").into())
 }
 
-/// The tool that a registration makes; `stamp` differs when its files do.
-fn update(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Update {
-    let loaded = load(tool, stamp, place);
+/// The tool that a registration makes; `stamp` differs when its files do, `content` when they hold something else.
+fn update(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> Update {
+    let loaded = load(tool, stamp, content, place);
     Update {
         key: key(&tool.name),
         rank: Rank::Registered,
@@ -60,7 +60,7 @@ fn update(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Update {
     }
 }
 
-fn load(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Loaded {
+fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> Loaded {
     let mut report = Report::without_file(SourceKind::Registered);
     report.tool = Some(tool.name.clone());
     let mut known = written(tool);
@@ -81,6 +81,7 @@ fn load(tool: &CustomTool, stamp: &str, place: &Arc<Place>) -> Loaded {
         access: Access::Open,
         stem: tool.name.clone(),
         hash: format!("{}-{}-{stamp}", tool.id, tool.revision),
+        content: Some(content),
     };
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
     let recipe = recipe(tool, &manifest);

@@ -76,7 +76,9 @@ impl Draft {
             mask: Mask::default(),
             greeting: Some(greeting(script.clone(), environment.as_ref(), place)),
         };
-        let pool = place.workers.pool(key.clone(), recipe.clone());
+        let pool = place
+            .workers
+            .pool(place.scripts.current(&key), recipe.clone());
         Ok(Draft {
             script,
             home,
@@ -94,8 +96,7 @@ impl Draft {
 
     /// The same script with workers of its own, because those there are may say what was true when they started.
     pub fn renewed(self) -> Draft {
-        let round = self.place.scripts.round();
-        let key = Key(format!("{}-{round}", self.key.0).into());
+        let key = self.place.scripts.renewed(&self.key);
         let pool = self.place.workers.pool(key, self.recipe.clone());
         Draft { pool, ..self }
     }

@@ -24,11 +24,11 @@ mod tests;
 mod texts;
 mod typescript;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use toolcrib_core::{Access, ErrorType, Problem};
 use toolcrib_scan::Finding;
 
@@ -41,6 +41,7 @@ use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::origin::{Loaded, Origin};
+use crate::worker::Key;
 use crate::{Place, draft as entry};
 
 /// What a finding of the scan means.
@@ -74,11 +75,11 @@ pub struct Scripts {
     pub settings: ScriptSettings,
     /// What long work is under way, for whoever waits.
     pub working: watch::Sender<Option<String>>,
-    /// Makes the pools of a script that is described afresh differ.
-    rounds: AtomicU64,
+    /// How often each script was described afresh, which makes its pools differ.
+    rounds: Mutex<HashMap<Arc<str>, u64>>,
     hosts: [OnceLock<Result<PathBuf, String>>; 2],
     /// One environment at a time is made.
-    making: Mutex<()>,
+    making: tokio::sync::Mutex<()>,
 }
 
 impl Scripts {
@@ -86,14 +87,27 @@ impl Scripts {
         Scripts {
             settings,
             working: watch::Sender::new(None),
-            rounds: AtomicU64::new(0),
+            rounds: Mutex::default(),
             hosts: Default::default(),
-            making: Mutex::new(()),
+            making: tokio::sync::Mutex::new(()),
         }
     }
 
-    fn round(&self) -> u64 {
-        self.rounds.fetch_add(1, Ordering::Relaxed)
+    /// The key of the workers that a script has now.
+    fn current(&self, key: &Key) -> Key {
+        let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        match rounds.get(&key.0) {
+            Some(round) => Key(format!("{}-{round}", key.0).into()),
+            None => key.clone(),
+        }
+    }
+
+    /// The key of workers that no script has had yet.
+    fn renewed(&self, key: &Key) -> Key {
+        let mut rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        *rounds.entry(key.0.clone()).or_default() += 1;
+        drop(rounds);
+        self.current(key)
     }
 
     /// The folder of a language's host, laid out on first use.
@@ -132,6 +146,7 @@ pub fn read(
         access: origin.access.clone(),
         stem: script.stem.clone(),
         hash: script.hash(),
+        content: None,
     };
     let mut problems = script.problems();
     if problems

@@ -10,7 +10,10 @@ use super::tx::Tx;
 use super::value::{Line, values};
 use crate::file::hex;
 
-const STEPS: [&str; 1] = [include_str!("../../migrations/0001_start.sql")];
+const STEPS: [&str; 2] = [
+    include_str!("../../migrations/0001_start.sql"),
+    include_str!("../../migrations/0002_grant_origins.sql"),
+];
 const KNOWN: u32 = STEPS.len() as u32;
 
 const META: &str = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)";

@@ -35,7 +35,7 @@ pub use calls::{CallCursor, CallFilter, CallPage, Calls, Ending, NoCursor, Reten
 pub use changes::Revisions;
 pub use custom_tools::{CustomTools, ToolPage};
 pub use descriptions::Descriptions;
-pub use grants::{Binding, Grant, Grants};
+pub use grants::GrantBook;
 pub use hash::{fingerprint, new_secret};
 pub use output_index::{IndexedOutput, OutputIndex};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
@@ -104,8 +104,8 @@ impl Store {
         CallLog::start(self.db(), self.0.key.clone())
     }
 
-    pub fn grants(&self) -> Grants {
-        Grants::new(self.db())
+    pub fn grants(&self) -> GrantBook {
+        GrantBook::new(self.db())
     }
 
     pub fn trusted(&self) -> TrustedPaths {

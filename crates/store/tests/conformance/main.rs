@@ -59,6 +59,7 @@ on_both! {
     opening:
         changes_are_told_across_connections
         a_newer_store_is_refused
+        an_older_store_is_brought_up
         many_open_a_new_store_at_once
         hashes_are_of_this_store
         a_write_given_up_leaves_nothing;

@@ -64,39 +64,60 @@ pub async fn a_newer_store_is_refused(site: Site) {
     store.close().await;
     set_format(&site, "999").await;
     let error = Store::open(&site.store_url()).await.err().unwrap();
-    assert!(
-        matches!(error, StoreError::Newer { found: 999, .. }),
-        "{error}"
-    );
+    let StoreError::Newer {
+        found: 999, known, ..
+    } = &error
+    else {
+        panic!("{error}");
+    };
     assert!(error.to_string().contains("newer Toolcrib"), "{error}");
-    set_format(&site, "1").await;
+    set_format(&site, &known.to_string()).await;
     let store = site.open().await;
     assert_eq!(store.custom_tools().get("a").await.unwrap(), Some(made));
 }
 
+/// A store as the first version made it keeps what it holds, but for grants that no tool can have.
+pub async fn an_older_store_is_brought_up(site: Site) {
+    let store = site.open().await;
+    let made = store
+        .custom_tools()
+        .create(CustomTool::new("a", "x"))
+        .await
+        .unwrap();
+    store.close().await;
+    for sql in [
+        "DROP INDEX grants_by_tool",
+        "ALTER TABLE grants DROP COLUMN origin",
+        "CREATE INDEX grants_by_tool ON grants (tool)",
+        "INSERT INTO grants (id, tool, what, created_at) VALUES ('1', 'a', '{\"all\": true}', 1)",
+    ] {
+        by_hand(&site, sql).await;
+    }
+    set_format(&site, "1").await;
+    let store = site.open().await;
+    assert_eq!(store.custom_tools().get("a").await.unwrap(), Some(made));
+    assert_eq!(store.grants().list(None).await.unwrap(), []);
+}
+
 async fn set_format(site: &Site, format: &str) {
-    use sqlx::Connection;
-    let sql = "UPDATE meta SET value = $1 WHERE key = 'schema'";
-    let touched = if site.is_sqlite() {
+    let sql = format!("UPDATE meta SET value = '{format}' WHERE key = 'schema'");
+    assert_eq!(by_hand(site, &sql).await, 1);
+}
+
+/// Changes the store behind its back; gives how many rows that touched.
+async fn by_hand(site: &Site, sql: &str) -> u64 {
+    use sqlx::{AssertSqlSafe, Connection};
+    let sql = AssertSqlSafe(sql.to_owned());
+    if site.is_sqlite() {
         let mut db = sqlx::SqliteConnection::connect(&site.url).await.unwrap();
-        let done = sqlx::query(sql)
-            .bind(format)
-            .execute(&mut db)
-            .await
-            .unwrap();
+        let done = sqlx::query(sql).execute(&mut db).await.unwrap();
         db.close().await.unwrap();
-        done.rows_affected()
-    } else {
-        let mut db = sqlx::PgConnection::connect(&site.url).await.unwrap();
-        let done = sqlx::query(sql)
-            .bind(format)
-            .execute(&mut db)
-            .await
-            .unwrap();
-        db.close().await.unwrap();
-        done.rows_affected()
-    };
-    assert_eq!(touched, 1);
+        return done.rows_affected();
+    }
+    let mut db = sqlx::PgConnection::connect(&site.url).await.unwrap();
+    let done = sqlx::query(sql).execute(&mut db).await.unwrap();
+    db.close().await.unwrap();
+    done.rows_affected()
 }
 
 pub async fn many_open_a_new_store_at_once(site: Site) {

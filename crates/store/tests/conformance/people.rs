@@ -2,38 +2,55 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_core::store::StoreError;
-use toolcrib_store::{Binding, IndexedOutput, NewToken, TrustBook, TrustKind, Verdict};
+use toolcrib_core::{Binding, Network, NewGrant, Permit};
+use toolcrib_store::{IndexedOutput, NewToken, TrustBook, TrustKind, Verdict};
 
 use crate::support::Site;
 
 pub async fn grants_come_and_go(site: Site) {
     let store = site.open().await;
     let grants = store.grants();
-    let what = json!({"net": ["example.com"], "write": ["/tmp/x"]});
-    let bound = grants
-        .add("b", Binding::Content("h".to_owned()), what)
-        .await
-        .unwrap();
-    let free = grants
-        .add("a", Binding::Follow, json!({"all": true}))
-        .await
-        .unwrap();
-    assert_eq!(
-        grants.list(None).await.unwrap(),
-        [free.clone(), bound.clone()]
-    );
-    assert_eq!(
-        grants.list(Some("b")).await.unwrap(),
-        std::slice::from_ref(&bound)
-    );
+    let new = |tool: &str, origin: &str, binding| NewGrant {
+        tool: tool.to_owned(),
+        origin: origin.to_owned(),
+        binding,
+        permit: Permit {
+            write: vec!["/tmp/x".to_owned()],
+            network: Network::Hosts(vec!["a.test".to_owned()]),
+            exec: true,
+            ..Permit::default()
+        },
+    };
+    let content = || Binding::Content("h".to_owned());
+    let bound = grants.add(new("b", "/p/b", content())).await.unwrap();
+    let before = store.revisions().await.unwrap().grants;
+    // The same, word for word, is the same grant, and nobody has to hear of it.
+    let again = grants.add(new("b", "/p/b", content())).await.unwrap();
+    assert_eq!(again, bound);
+    assert_eq!(store.revisions().await.unwrap().grants, before);
+    let others = vec![
+        new("a", "registered", Binding::Follow),
+        new("b", "/p/b/x", Binding::Follow),
+        new("b", "/pb", content()),
+    ];
+    let others = grants.add_all(others).await.unwrap();
+    assert_eq!(others.len(), 3);
+    let all = grants.list(None).await.unwrap();
+    let by_name = [&others[0], &bound, &others[1], &others[2]].map(Clone::clone);
+    assert_eq!(all, by_name);
+    assert_eq!(grants.list(Some("b")).await.unwrap(), by_name[1..]);
     assert!(grants.revoke(&bound.id).await.unwrap());
     assert!(!grants.revoke(&bound.id).await.unwrap());
-    grants.add("a", Binding::Follow, Value::Null).await.unwrap();
-    assert_eq!(grants.revoke_tool("a").await.unwrap(), 2);
-    assert_eq!(grants.revoke_tool("a").await.unwrap(), 0);
-    assert!(grants.list(None).await.unwrap().is_empty());
+    // One tool, and not those of its name elsewhere.
+    assert_eq!(grants.revoke_tool("a", "/p/b").await.unwrap(), 0);
+    assert_eq!(grants.revoke_tool("a", "registered").await.unwrap(), 1);
+    assert_eq!(grants.revoke_tool("a", "registered").await.unwrap(), 0);
+    // A folder, and not what only begins as it does.
+    assert_eq!(grants.revoke_below(Path::new("/p")).await.unwrap(), 1);
+    assert_eq!(grants.revoke_below(Path::new("/p")).await.unwrap(), 0);
+    assert_eq!(grants.list(None).await.unwrap(), others[2..]);
 }
 
 pub async fn trust_comes_and_goes_and_is_imported_once(site: Site) {

@@ -20,6 +20,7 @@ mod calls;
 mod completions;
 mod connect;
 mod errors;
+mod grant;
 mod health;
 mod init;
 mod list;
@@ -80,6 +81,7 @@ Keep:
   register     Register a program as a tool, in every project
   unregister   Take a registered tool away
   validate     Start a registered tool's program and say whether it is what was registered
+  grant        Grant a tool what it may do beyond the default, or take it back
   token        Make, list and take back tokens for programs that use HTTP
 
 Serve:
@@ -137,6 +139,7 @@ pub enum Verb {
     Register(register::Register),
     Unregister(unregister::Unregister),
     Validate(validate::Validate),
+    Grant(grant::Grant),
     Token(token::Token),
     Serve(serve::Serve),
     Mcp(mcp::Mcp),
@@ -221,6 +224,7 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Register(command) => command.run(scene).await,
         Verb::Unregister(command) => command.run(scene).await,
         Verb::Validate(command) => command.run(scene).await,
+        Verb::Grant(command) => command.run(scene).await,
         Verb::Token(command) => command.run(scene).await,
         Verb::Serve(command) => command.run(scene).await,
         Verb::Mcp(command) => command.run(scene).await,

@@ -16,6 +16,7 @@ use toolcrib_sources::{Follow, Sources};
 use super::{Done, Scene};
 use crate::config::{Flags, file};
 use crate::failure::Failure;
+use crate::grantor::Grantor;
 use crate::memory::Trust;
 use crate::open::Opened;
 use crate::printer::{BOLD, DIM, YELLOW};
@@ -81,6 +82,7 @@ impl Serve {
                 .with_memory(opened.memory.clone())
                 .with_config_schema(file::json_schema())
                 .with_registrar(Registrar::new(&opened, sources.clone()))
+                .with_grantor(Grantor::new(&opened, sources.clone()))
                 .with_reload(reload(sources.clone())),
         );
         // The port answers from here on; it says "not ready" until the first catalog stands.

@@ -68,6 +68,7 @@ fn facts(tool: &ToolView) -> Vec<(&'static str, String)> {
     fact("time limit", tool.timeout_ms.map(|ms| format!("{ms} ms")));
     fact("declares", joined(&tool.declares));
     fact("needs grant", joined(&tool.needs));
+    fact("granted", joined(&tool.granted.words()));
     fact("shadows", joined(&tool.shadows));
     facts
 }

@@ -1,28 +1,31 @@
 //! `toolcrib trust`: yes to a project's code, by a person and without a prompt.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{Scope, Tool};
-use toolcrib_sources::Follow;
-use toolcrib_store::{TrustKind, TrustedPath, TrustedPaths};
+use toolcrib_core::{Access, Scope, Tool};
+use toolcrib_sources::{Follow, Sources};
+use toolcrib_store::{Store, TrustKind, TrustedPath, TrustedPaths};
 
 use super::list::heading;
 use super::{Done, Scene};
 use crate::config::{Flags, Project, ProjectError, project};
 use crate::failure::Failure;
+use crate::grantor::Grantor;
 use crate::memory::Memory;
 use crate::open::{Opened, data_folder, last_good_files};
 use crate::printer::{GREEN, plain};
-use crate::wire::ToolView;
+use crate::wire::{GrantView, ToolView};
 
 /// Say yes to a project's tools, or take it back
 #[derive(Debug, Args)]
 #[command(
     after_help = "Until a project is trusted nothing of it runs and its config is not read: its tools are \
-    listed, and calls to them are denied. Look at what it holds first: `toolcrib list`."
+    listed, and calls to them are denied. Look at what it holds first: `toolcrib list`. Its tools are then asked what \
+    they are, and granted what they declare, as they are now; `toolcrib grant` gives more."
 )]
 pub struct Trust {
     /// The project; the one around the working directory if not given
@@ -30,6 +33,9 @@ pub struct Trust {
     /// Take trust back, from a project or from one tool that `new` trusted (give its path)
     #[arg(long, conflicts_with = "list")]
     pub revoke: bool,
+    /// Grant nothing of what its tools declare
+    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    pub no_grants: bool,
     /// List the trusted projects, and tools that are trusted singly
     #[arg(long)]
     pub list: bool,
@@ -38,22 +44,24 @@ pub struct Trust {
 impl Trust {
     pub async fn run(self, scene: &Scene) -> Done {
         let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
-        let book = memory.store()?.trusted();
+        let store = memory.store()?;
+        let book = store.trusted();
         if self.list {
             return list(scene, &book).await;
         }
         let flag = self.dir.clone().or(scene.globals.project.clone());
         if self.revoke {
-            return revoke(scene, &book, flag).await;
+            return revoke(scene, &store, flag).await;
         }
         let project = find(scene, flag)?;
-        let tools = declared(scene, &project).await?;
         let new = book.trust(&project.root, TrustKind::Project).await?;
+        let found = Found::load(scene, &project, !self.no_grants).await?;
+        let Found { tools, given, .. } = &found;
         let printer = scene.printer;
         if printer.is_json() {
-            let tools: Vec<ToolView> = tools.iter().map(ToolView::from).collect();
+            let tools: Vec<ToolView> = tools.iter().map(|tool| tool.as_ref().into()).collect();
             printer.json(
-                &json!({"project": project.root, "trusted": true, "new": new, "tools": tools}),
+                &json!({"project": project.root, "trusted": true, "new": new, "tools": tools, "grants": given}),
             );
             return Ok(0);
         }
@@ -63,19 +71,7 @@ impl Trust {
             "was trusted already:"
         };
         printer.line(format!("{GREEN}{word}{GREEN:#} {}", project.root.display()));
-        if tools.is_empty() {
-            printer.line("it holds no tools yet");
-        }
-        for tool in &tools {
-            printer.line(format!(
-                "  {}  {}",
-                heading(tool.name()),
-                plain(&tool.spec.description)
-            ));
-            for need in &tool.declares {
-                printer.line(format!("      {}", plain(need)));
-            }
-        }
+        found.tell(scene);
         if new {
             printer.hint("`toolcrib trust --revoke` takes it back");
         }
@@ -88,25 +84,93 @@ fn find(scene: &Scene, flag: Option<PathBuf>) -> Result<Project, Failure> {
     Ok(found.ok_or_else(|| ProjectError::NoProject(scene.env.directory.clone()))?)
 }
 
-/// The project's own tools, read as an untrusted project's are: without running anything.
-async fn declared(scene: &Scene, project: &Project) -> Result<Vec<Tool>, Failure> {
-    let mut opened = Opened::wire(scene.env.clone(), Flags::default(), Some(&project.root)).await?;
-    // A config that can't be used names no folders; every later command says what is wrong with it.
-    let _ = opened.foresee_trust();
-    let _sources = opened.load(Follow::Nothing).await;
-    let catalog = opened.crib.tools();
-    let own = catalog
-        .tools()
-        .filter(|tool| tool.scope == Some(Scope::Local));
-    Ok(own.map(|tool| tool.as_ref().clone()).collect())
+/// The tools of a project that was just trusted.
+#[derive(Default)]
+struct Found {
+    tools: Vec<Arc<Tool>>,
+    given: Vec<GrantView>,
+    /// Why nothing could be looked at, if so.
+    trouble: Option<Failure>,
 }
 
-async fn revoke(scene: &Scene, book: &TrustedPaths, flag: Option<PathBuf>) -> Done {
+impl Found {
+    /// Loads the project's own tools: what a program declares is known only once it may run. Grants what they declare.
+    async fn load(scene: &Scene, project: &Project, grant: bool) -> Result<Found, Failure> {
+        let root = Some(project.root.as_path());
+        let opened = match Opened::wire(scene.env.clone(), Flags::default(), root).await {
+            Ok(opened) => opened,
+            // Every later command says what is wrong with its config, too.
+            Err(failure) => {
+                return Ok(Found {
+                    trouble: Some(failure),
+                    ..Found::default()
+                });
+            }
+        };
+        let sources: Arc<OnceLock<Sources>> = Arc::default();
+        let loaded = opened.load(Follow::Nothing).await;
+        sources.get_or_init(|| loaded);
+        let own = || {
+            let catalog = opened.crib.tools();
+            let own = catalog
+                .tools()
+                .filter(|tool| tool.scope == Some(Scope::Local));
+            own.cloned().collect::<Vec<Arc<Tool>>>()
+        };
+        let given = match grant {
+            true => {
+                let grantor = Grantor::new(&opened, sources.clone());
+                grantor.give_declared(own().iter(), false).await?
+            }
+            false => Vec::new(),
+        };
+        let tools = own();
+        opened.close().await;
+        Ok(Found {
+            tools,
+            given: given.into_iter().map(GrantView::from).collect(),
+            trouble: None,
+        })
+    }
+
+    fn tell(&self, scene: &Scene) {
+        let printer = scene.printer;
+        match &self.trouble {
+            Some(failure) => printer.note(format!(
+                "its tools were not looked at: {}",
+                plain(&failure.message)
+            )),
+            None if self.tools.is_empty() => printer.line("it holds no tools yet"),
+            None => {}
+        }
+        for tool in &self.tools {
+            printer.line(format!(
+                "  {}  {}",
+                heading(tool.name()),
+                plain(&tool.spec.description)
+            ));
+            for does in &tool.declares {
+                printer.line(format!("      {}", plain(does)));
+            }
+            let granted = self.given.iter().any(|grant| grant.tool == tool.name());
+            if granted {
+                printer.line(format!("      {GREEN}granted{GREEN:#}, as it is now"));
+            } else if !tool.asks.is_empty() && tool.access != Access::Open {
+                let name = tool.name();
+                printer.line(format!("      not granted: `toolcrib grant {name} --all`"));
+            }
+        }
+    }
+}
+
+async fn revoke(scene: &Scene, store: &Store, flag: Option<PathBuf>) -> Done {
+    let (book, grants) = (store.trusted(), store.grants());
     if let Some(entry) = flag.as_deref().and_then(|path| entry_at(scene, path))
         && let Some(found) = book.get(&entry).await?
         && found.kind == TrustKind::Entry
         && book.revoke(&entry).await?
     {
+        grants.revoke_below(&entry).await?;
         return revoked(scene, &entry);
     }
     // A project that is gone can still be forgotten, by the path it had.
@@ -120,6 +184,7 @@ async fn revoke(scene: &Scene, book: &TrustedPaths, flag: Option<PathBuf>) -> Do
     // While it is trusted its config can be read, and that names its folders.
     let opened = Opened::wire(scene.env.clone(), Flags::default(), Some(&root)).await;
     let was = book.revoke_project(&root).await?;
+    grants.revoke_below(&root).await?;
     if let Ok(opened) = opened {
         opened.forget_last_good();
     }

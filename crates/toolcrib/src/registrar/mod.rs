@@ -9,14 +9,17 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
+use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::store::{CustomTool, RegisteredHealth, RegisteredStatus};
-use toolcrib_core::{CallError, Crib, ErrorCode, Health, Problem, SourceKind, Status, Tool};
+use toolcrib_core::{
+    Binding, CallError, Crib, ErrorCode, Grant, Health, NewGrant, Permit, Problem, SourceKind,
+    Status, Tool,
+};
 use toolcrib_sources::registered::{self, Examination, Reading};
 use toolcrib_sources::{Place, Sources};
-use toolcrib_store::{CustomTools, StoreError, ToolPage};
+use toolcrib_store::{CustomTools, ToolPage};
 
-use crate::failure::Failure;
-use crate::memory::Memory;
+use crate::memory::{Memory, refused};
 use crate::open::Opened;
 use crate::wire::CheckView;
 
@@ -100,13 +103,17 @@ impl Registrar {
         }
         self.is_free(&read.tool.name)?;
         let mut warnings = told(&read.warnings);
+        let mut asks = Permit::default();
         if validate {
             let examined = self.examine(&read.tool).await?;
             warnings.extend(examined.warnings.clone());
+            asks = examined.asks.clone();
             read.tool = valid(examined)?;
             read.tool.status = RegisteredStatus::Active;
         }
-        let kept = self.tools()?.create(read.tool).await.map_err(refused)?;
+        let granted = self.grant(&read.tool, asks).await?;
+        let kept = self.tools()?.create(read.tool).await;
+        let kept = self.or_take_back(kept.map_err(refused), granted).await?;
         self.settle().await;
         Ok(Kept {
             tool: kept,
@@ -132,12 +139,14 @@ impl Registrar {
                 .hint("leave `validate` out, or leave `status` out to store it `inactive`"));
         }
         let mut warnings = told(&read.warnings);
+        let mut asks = Permit::default();
         let matters = touched || wanted.is_some() || (incomplete && serves);
         let inactive = wanted == Some(RegisteredStatus::Inactive);
         let tool = &mut read.tool;
         if matters && !inactive && validate != Some(false) {
             let examined = self.examine(tool).await?;
             warnings.extend(examined.warnings.clone());
+            asks = examined.asks.clone();
             *tool = valid(examined)?;
             tool.error_message = None;
             // What failed and was mended serves again; what a person took out stays out.
@@ -149,7 +158,9 @@ impl Registrar {
             tool.status = RegisteredStatus::Inactive;
             tool.error_message = None;
         }
-        let kept = self.tools()?.update(read.tool).await.map_err(refused)?;
+        let granted = self.grant(&read.tool, asks).await?;
+        let kept = self.tools()?.update(read.tool).await;
+        let kept = self.or_take_back(kept.map_err(refused), granted).await?;
         self.settle().await;
         Ok(Kept {
             tool: kept,
@@ -157,7 +168,45 @@ impl Registrar {
         })
     }
 
+    /// Grants what a registration asks for, in the content that was looked at: who registers it says yes to it.
+    async fn grant(&self, tool: &CustomTool, asks: Permit) -> Result<Option<Grant>, CallError> {
+        if asks.is_empty() {
+            return Ok(None);
+        }
+        let new = NewGrant {
+            tool: tool.name.clone(),
+            origin: REGISTERED.to_owned(),
+            binding: Binding::Content(tool.content_hash.clone()),
+            permit: asks,
+        };
+        let book = self.memory.store().map_err(refused)?.grants();
+        let grant = book.add(new).await.map_err(refused)?;
+        self.regrant().await;
+        Ok(Some(grant))
+    }
+
+    /// What was granted to a registration that was not kept is taken back.
+    async fn or_take_back(
+        &self,
+        kept: Result<CustomTool, CallError>,
+        granted: Option<Grant>,
+    ) -> Result<CustomTool, CallError> {
+        if let (Err(_), Some(grant)) = (&kept, granted) {
+            let book = self.memory.store().map_err(refused)?.grants();
+            book.revoke(&grant.id).await.map_err(refused)?;
+            self.regrant().await;
+        }
+        kept
+    }
+
     pub async fn remove(&self, name: &str) -> Result<(), CallError> {
+        self.get(name).await?;
+        // Another tool of this name must not find what this one was granted.
+        let book = self.memory.store().map_err(refused)?.grants();
+        let gone = book.revoke_tool(name, REGISTERED).await;
+        if gone.map_err(refused)? > 0 {
+            self.regrant().await;
+        }
         if !self.tools()?.delete(name).await.map_err(refused)? {
             return Err(missing(name));
         }
@@ -285,6 +334,12 @@ impl Registrar {
         Ok(registered::examine(tool, &self.place).await)
     }
 
+    async fn regrant(&self) {
+        if let Some(sources) = self.sources.get() {
+            sources.regrant(self.memory.grants()).await;
+        }
+    }
+
     /// Waits until the catalog has what was just changed.
     async fn settle(&self) {
         if let Some(sources) = self.sources.get() {
@@ -331,16 +386,6 @@ fn missing(name: &str) -> CallError {
     let message = format!("there is no registered tool named `{name}`");
     CallError::new(ErrorCode::NotFound, message)
         .hint("GET /api/custom-tools lists them, and so does `toolcrib list`")
-}
-
-/// What the store says no to, in the words of the one table of errors.
-fn refused(error: StoreError) -> CallError {
-    let failure = Failure::from(error);
-    let error = CallError::new(failure.code, failure.message);
-    match failure.hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
 }
 
 fn flag(body: &mut Map<String, Value>, key: &str) -> Result<Option<bool>, CallError> {

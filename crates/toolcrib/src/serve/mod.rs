@@ -29,6 +29,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{BoxFuture, Catalog, Change, Crib};
 
+use crate::grantor::Grantor;
 use crate::memory::Memory;
 use crate::registrar::Registrar;
 
@@ -88,6 +89,8 @@ pub struct Served {
     pub memory: Option<Arc<Memory>>,
     /// Where tools are registered; none where nothing is remembered.
     pub registrar: Option<Arc<Registrar>>,
+    /// Where grants are given; none where nothing is remembered.
+    pub grantor: Option<Arc<Grantor>>,
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
     in_flight: watch::Sender<usize>,
@@ -121,6 +124,7 @@ impl Served {
             config_schema: String::new(),
             memory: None,
             registrar: None,
+            grantor: None,
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             in_flight: watch::Sender::new(0),
             listed: ArcSwapOption::empty(),
@@ -166,6 +170,12 @@ impl Served {
     #[must_use]
     pub fn with_registrar(mut self, registrar: Registrar) -> Served {
         self.registrar = Some(Arc::new(registrar));
+        self
+    }
+
+    #[must_use]
+    pub fn with_grantor(mut self, grantor: Grantor) -> Served {
+        self.grantor = Some(Arc::new(grantor));
         self
     }
 

@@ -9,6 +9,7 @@ mod check;
 mod custom_tool;
 mod definition;
 mod event;
+mod grant;
 mod problem;
 mod record;
 mod tool;
@@ -24,6 +25,7 @@ pub use event::{
     CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, StandingView, WorkerView,
     event_json,
 };
+pub use grant::{GrantCreate, GrantList, GrantView, NetView, PermitView};
 pub use problem::{HealthView, ProblemList, ProblemView, ReadyView, ReloadView, rfc3339};
 pub use record::{RecordList, RecordView};
 pub use tool::{AnnotationsView, PermissionsView, ToolList, ToolView};

@@ -7,6 +7,8 @@ use serde_json::Value;
 use toolcrib_core::{Access, Annotations, Catalog, Permissions, Tool};
 use utoipa::ToSchema;
 
+use super::PermitView;
+
 /// Something an agent can call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -50,6 +52,9 @@ pub struct ToolView {
     /// What it declares and nobody granted yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+    /// What it may do beyond the default, because it was granted.
+    #[serde(default, skip_serializing_if = "PermitView::is_empty")]
+    pub granted: PermitView,
     /// `active`, `untrusted` or `denied`.
     #[schema(example = "active")]
     pub status: String,
@@ -65,7 +70,7 @@ impl From<&Tool> for ToolView {
     fn from(tool: &Tool) -> ToolView {
         let spec = &tool.spec;
         let needs = match &tool.access {
-            Access::NeedsGrant { needs } => needs.clone(),
+            Access::NeedsGrant(ungranted) => ungranted.needs.clone(),
             Access::Open | Access::Untrusted { .. } => Vec::new(),
         };
         let timeout = spec
@@ -97,6 +102,7 @@ impl From<&Tool> for ToolView {
             permissions: PermissionsView::from(&spec.permissions),
             declares: tool.declares.clone(),
             needs,
+            granted: PermitView::from(&tool.permit),
             status: tool.status().as_str().to_owned(),
             health_status: tool.health().as_str().to_owned(),
             stale: tool.stale,

@@ -11,6 +11,7 @@ mod conformance;
 mod definitions;
 mod degraded;
 mod examples;
+mod grants;
 mod injection;
 mod last_good;
 mod load;

@@ -3,10 +3,12 @@
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
-use toolcrib_core::{ErrorCode, ToolName};
+use toolcrib_core::{Access, ErrorCode, ToolName};
+use toolcrib_sources::Follow;
 
 use super::{Done, Scene};
 use toolcrib_store::TrustKind;
@@ -14,6 +16,7 @@ use toolcrib_store::TrustKind;
 use crate::config::Flags;
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::grantor::Grantor;
 use crate::memory::Trust;
 use crate::open::Opened;
 use crate::printer::{BOLD, GREEN, YELLOW, plain};
@@ -53,6 +56,8 @@ struct Written {
     entry: PathBuf,
     files: Vec<PathBuf>,
     warnings: Vec<String>,
+    /// What it declares, and was granted whatever becomes of it.
+    granted: Vec<String>,
     /// Is there a program to run? False only where building it failed.
     built: bool,
 }
@@ -61,7 +66,7 @@ impl New {
     pub async fn run(self, scene: &Scene) -> Done {
         let name = self.checked_name()?;
         let flag = scene.globals.project.as_deref();
-        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag).await?;
+        let mut opened = Opened::wire(scene.env.clone(), Flags::default(), flag).await?;
         let tools = match self.global {
             true => global_folder(&scene.env)?,
             false => local_folder(&opened, scene, &name)?,
@@ -83,6 +88,10 @@ impl New {
                 "the setting `tools_dir` replaces `{}`, so the tool is not seen there",
                 tools.display()
             ));
+        }
+        if written.built {
+            let given = grant_declared(&mut opened, &tools, &written.entry).await?;
+            written.granted = given;
         }
         self.tell(scene, &name, &written, single);
         Ok(u8::from(!written.built))
@@ -165,6 +174,7 @@ impl New {
             entry,
             files,
             warnings,
+            granted: Vec::new(),
             built,
         })
     }
@@ -186,6 +196,7 @@ impl New {
                 "scope": if self.global { "global" } else { "local" },
                 "written": written.files,
                 "trustedEntry": single.then_some(&written.entry),
+                "granted": written.granted,
                 "warnings": written.warnings,
                 "next": next,
             }));
@@ -201,6 +212,9 @@ impl New {
             ));
             printer.line("         (this tool alone; the rest of the project is not trusted)");
         }
+        for words in &written.granted {
+            printer.line(format!("{GREEN}granted{GREEN:#}  {}", plain(words)));
+        }
         for warning in &written.warnings {
             printer.note(format!("{YELLOW}warning:{YELLOW:#} {}", plain(warning)));
         }
@@ -208,6 +222,37 @@ impl New {
         printer.line("Next:");
         printer.line(format!("  {BOLD}{next}{BOLD:#}"));
     }
+}
+
+/// Grants the new tool what it declares, whatever becomes of it: it is the user's own. Nothing else of its folder is run.
+async fn grant_declared(
+    opened: &mut Opened,
+    tools: &Path,
+    entry: &Path,
+) -> Result<Vec<String>, Failure> {
+    let name = entry.file_name().and_then(|name| name.to_str());
+    let real = tools.canonicalize().unwrap_or_else(|_| tools.to_path_buf());
+    let folders = &mut opened.settings.folders;
+    folders.retain(|folder| folder.path == tools);
+    for folder in folders {
+        folder.access = Access::Untrusted {
+            project: real.clone(),
+        };
+        folder.trusted = name.into_iter().map(str::to_owned).collect();
+    }
+    let _sources = opened.load(Follow::Nothing).await;
+    let catalog = opened.crib.tools();
+    let written = catalog.tools().filter(|tool| {
+        let file = tool.file.as_deref();
+        file.is_some_and(|file| file.starts_with(entry))
+    });
+    let grantor = Grantor::new(opened, Arc::default());
+    let given = grantor.give_declared(written, true).await?;
+    opened.close().await;
+    Ok(given
+        .iter()
+        .flat_map(|grant| grant.permit.words())
+        .collect())
 }
 
 /// What the template needs and nobody finds on PATH.

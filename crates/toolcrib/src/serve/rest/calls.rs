@@ -7,13 +7,12 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use toolcrib_core::store::StoreError;
 use toolcrib_core::{CallError, ErrorCode};
 use toolcrib_store::{CallCursor, CallFilter, Calls, Ending};
 use utoipa::IntoParams;
 
 use super::{Refusal, bad_request, json, named};
-use crate::failure::Failure;
+use crate::memory::refused;
 use crate::serve::Served;
 use crate::wire::{ErrorView, RecordList, RecordView};
 
@@ -89,7 +88,7 @@ pub async fn list(
     let page = calls(&served)?.list(&filter, cursor.as_ref(), limit).await;
     Ok(json(
         StatusCode::OK,
-        &RecordList::from(&page.map_err(trouble)?),
+        &RecordList::from(&page.map_err(refused)?),
     ))
 }
 
@@ -113,7 +112,7 @@ pub async fn show(
     // No other character is in any id, and not every store takes every character.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let found = match id.chars().all(plain) {
-        true => calls(&served)?.get(&id).await.map_err(trouble)?,
+        true => calls(&served)?.get(&id).await.map_err(refused)?,
         false => None,
     };
     match found {
@@ -128,22 +127,8 @@ pub async fn show(
 
 fn calls(served: &Served) -> Result<Calls, CallError> {
     match &served.memory {
-        Some(memory) => Ok(memory.store().map_err(trouble)?.calls()),
+        Some(memory) => Ok(memory.store().map_err(refused)?.calls()),
         None => Err(CallError::unavailable("this crib keeps no record of calls")),
-    }
-}
-
-/// What a person reads of a store that does not answer.
-fn trouble(error: StoreError) -> CallError {
-    let Failure {
-        code,
-        message,
-        hint,
-        ..
-    } = Failure::from(error);
-    match hint {
-        Some(hint) => CallError::new(code, message).hint(hint),
-        None => CallError::new(code, message),
     }
 }
 

@@ -33,6 +33,7 @@ mod custom_tools;
 mod definitions;
 mod docs;
 mod events;
+mod grants;
 mod health;
 mod login;
 mod outputs;
@@ -53,6 +54,7 @@ pub use body::{MAX_BODY, read};
         (name = "tools", description = "The catalog, and calls"),
         (name = "calls", description = "The record of calls"),
         (name = "custom-tools", description = "Tools that are registered by name and command"),
+        (name = "grants", description = "What tools may do beyond the default"),
         (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
         (name = "crib", description = "How the crib itself is doing"),
         (name = "docs", description = "This description"),
@@ -87,6 +89,9 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(needs(Scope::Manage, routes!(custom_tools::validate)))
         .routes(needs(Scope::Read, routes!(custom_tools::health)))
         .routes(needs(Scope::Call, routes!(custom_tools::test)))
+        .routes(needs(Scope::Read, routes!(grants::list)))
+        .routes(needs(Scope::Manage, routes!(grants::create)))
+        .routes(needs(Scope::Manage, routes!(grants::remove)))
         .routes(needs(Scope::Read, routes!(outputs::read)))
         .routes(needs(Scope::Read, routes!(calls::list)))
         .routes(needs(Scope::Read, routes!(calls::show)))

@@ -66,9 +66,12 @@ pub fn tool(name: &str, run: Arc<dyn Run>) -> Tool {
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),
+        asks: Default::default(),
+        permit: Default::default(),
         stale: false,
         shadows: Vec::new(),
         hash: name.into(),
+        content: "".into(),
         run,
     }
 }

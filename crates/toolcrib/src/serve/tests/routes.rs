@@ -340,6 +340,7 @@ async fn the_document_lists_the_table() {
     }
     let table = [
         "delete /api/custom-tools/{name}",
+        "delete /api/grants/{id}",
         "get /",
         "get /api/calls",
         "get /api/calls/{id}",
@@ -347,6 +348,7 @@ async fn the_document_lists_the_table() {
         "get /api/custom-tools/{name}",
         "get /api/custom-tools/{name}/health",
         "get /api/events",
+        "get /api/grants",
         "get /api/health",
         "get /api/outputs/{id}",
         "get /api/tools",
@@ -364,6 +366,7 @@ async fn the_document_lists_the_table() {
         "post /api/custom-tools",
         "post /api/custom-tools/{name}/test",
         "post /api/custom-tools/{name}/validate",
+        "post /api/grants",
         "post /api/tools/reload",
         "post /api/tools/{name}/call",
         "post /logout",

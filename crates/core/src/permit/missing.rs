@@ -1,0 +1,64 @@
+//! What is not granted, as a person reads it and as a command says it.
+
+use super::{Network, Permit};
+use crate::words::quoted;
+
+/// What a tool asks for and nobody granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing(pub Permit);
+
+impl Missing {
+    /// Each need in words, with the flag that would help.
+    pub fn needs(&self) -> Vec<String> {
+        let each = words(&self.0).into_iter().zip(flags(&self.0));
+        each.map(|(words, flag)| format!("{words} (`{flag}`)"))
+            .collect()
+    }
+}
+
+/// Each thing that a permit gives, with the flag that says it.
+fn spelled(permit: &Permit) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let place = |path: &str| match path {
+        "." => "the project".to_owned(),
+        path => format!("`{path}`"),
+    };
+    for path in &permit.read {
+        let flag = format!("--read {}", quoted(path));
+        all.push((format!("to read {}", place(path)), flag));
+    }
+    for path in &permit.write {
+        let flag = format!("--write {}", quoted(path));
+        all.push((format!("to write {}", place(path)), flag));
+    }
+    match &permit.network {
+        Network::None => {}
+        Network::Open => all.push((
+            "to use the machine's own network, loopback included".to_owned(),
+            "--net".to_owned(),
+        )),
+        Network::Hosts(hosts) => all.extend(hosts.iter().map(|host| {
+            let flag = format!("--net {}", quoted(host));
+            (format!("to call `{host}`"), flag)
+        })),
+    }
+    if permit.exec {
+        all.push(("to run further programs".to_owned(), "--exec".to_owned()));
+    }
+    all.extend(permit.env.iter().map(|name| {
+        let words = format!("to read the environment variable `{name}`");
+        (words, format!("--env {}", quoted(name)))
+    }));
+    all
+}
+
+pub fn words(permit: &Permit) -> Vec<String> {
+    spelled(permit)
+        .into_iter()
+        .map(|(words, _)| words)
+        .collect()
+}
+
+pub fn flags(permit: &Permit) -> Vec<String> {
+    spelled(permit).into_iter().map(|(_, flag)| flag).collect()
+}

@@ -1,0 +1,226 @@
+//! Tests of permits: what is declared, what gives what, and what is missing.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn declared(permissions: Value, sandbox: Value) -> Permit {
+    let permissions = serde_json::from_value(permissions).unwrap();
+    let sandbox = serde_json::from_value(sandbox).unwrap();
+    Permit::declared(&permissions, &sandbox)
+}
+
+fn permit(value: Value) -> Permit {
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn the_two_blocks_become_one() {
+    let table = [
+        (json!({}), json!({}), json!({})),
+        (json!({"canReadFiles": true}), json!({}), json!({})),
+        (
+            json!({}),
+            json!({"allowedPaths": ["/data/./x/", "/data"]}),
+            json!({"read": ["/data"]}),
+        ),
+        (
+            json!({"canReadFiles": true}),
+            json!({"allowedPaths": ["src/../src"]}),
+            json!({"read": ["src"]}),
+        ),
+        (
+            json!({"canWriteFiles": true}),
+            json!({}),
+            json!({"write": ["."]}),
+        ),
+        (
+            json!({"canWriteFiles": true}),
+            json!({"allowedPaths": ["out", "/tmp/x"]}),
+            json!({"write": ["/tmp/x", "out"]}),
+        ),
+        (
+            json!({"canNetwork": true}),
+            json!({}),
+            json!({"network": "open"}),
+        ),
+        (
+            json!({"canNetwork": true}),
+            json!({"allowNetwork": true, "allowedHosts": ["B.test", "a.test."]}),
+            json!({"network": {"hosts": ["a.test", "b.test"]}}),
+        ),
+        (
+            json!({"canNetwork": true}),
+            json!({"allowNetwork": false, "allowedHosts": ["a.test"]}),
+            json!({}),
+        ),
+        // The lesser of the two: walls alone ask for no network.
+        (
+            json!({}),
+            json!({"allowNetwork": true, "allowedHosts": ["a.test"]}),
+            json!({}),
+        ),
+        (
+            json!({"required": ["exec", "write", "network", "read"], "allowedEnvironmentVars": ["B", "A", "B"]}),
+            json!({}),
+            json!({"write": ["."], "network": "open", "exec": true, "env": ["A", "B"]}),
+        ),
+    ];
+    for (permissions, sandbox, wanted) in table {
+        let said = format!("{permissions} {sandbox}");
+        assert_eq!(declared(permissions, sandbox), permit(wanted), "{said}");
+    }
+}
+
+#[test]
+fn paths_give_what_lies_in_them() {
+    let table = [
+        ("/a", "/a", true, true),
+        ("/a", "/a/b/c", true, true),
+        ("/a/", "/a/./b", true, true),
+        ("/a", "/ab", false, false),
+        ("/a", "/a/../b", false, false),
+        ("/a/b", "/a", false, false),
+        ("/", "/etc", true, true),
+        (".", "src", true, true),
+        (".", ".", true, true),
+        (".", "../x", false, false),
+        (".", "/a", false, false),
+        ("src", "src/a", true, true),
+        ("..", "../x", true, true),
+        ("..", "../../x", false, false),
+        ("/a", "a", false, false),
+        // What is guarded is read with the rest, and written only by its own name.
+        ("/a", "/a/.git", true, false),
+        ("/a", "/a/.git/hooks/x", true, false),
+        ("/a", "/a/deep/.toolcrib/tools", true, false),
+        (".", ".toolcrib", true, false),
+        ("/a/.git", "/a/.git", true, true),
+        ("/a/.git", "/a/.git/hooks", true, true),
+        ("/a/.git", "/a/.git/x/.toolcrib", true, false),
+        ("/a", "/a/.github", true, true),
+    ];
+    for (place, path, read, write) in table {
+        assert_eq!(paths::may_read(place, path), read, "{place} reads {path}");
+        assert_eq!(
+            paths::may_write(place, path),
+            write,
+            "{place} writes {path}"
+        );
+    }
+}
+
+#[test]
+fn relative_paths_start_at_the_project() {
+    let asked = permit(json!({"read": ["../x", "/y"], "write": [".", "out"]}));
+    let there = permit(json!({"read": ["/p/x", "/y"], "write": ["/p/a"]}));
+    assert_eq!(asked.at(Some(Path::new("/p/a"))), there);
+    // Without a project they lead nowhere.
+    assert_eq!(asked.at(None), permit(json!({"read": ["/y"]})));
+}
+
+#[test]
+fn hosts_give_hosts() {
+    let table = [
+        ("a.test", "A.test.", true),
+        ("a.test", "b.a.test", false),
+        ("a.test", "a.test:80", true),
+        ("a.test:80", "a.test:80", true),
+        ("a.test:80", "a.test", false),
+        ("a.test:80", "a.test:81", false),
+        ("*.test", "a.test", true),
+        ("*.test", "a.b.test:1", true),
+        ("*.test", "*.b.test", true),
+        ("*.test", "*.test", true),
+        ("*.test", "test", false),
+        ("*.b.test", "*.test", false),
+        ("test", "*.test", false),
+        ("*.test", "atest", false),
+        ("[::1]", "[::1]:80", true),
+        ("[::1]:80", "[::1]", false),
+        ("127.0.0.1:1", "127.0.0.1:1", true),
+    ];
+    for (given, wanted, gives) in table {
+        assert_eq!(hosts::gives(given, wanted), gives, "{given} {wanted}");
+    }
+    let list = ["B.test", "*.test:80", "a.test:80", "a.test.", "b.test"].map(str::to_owned);
+    assert_eq!(hosts::tidy(&list), ["*.test:80", "a.test", "b.test"]);
+}
+
+#[test]
+fn what_is_missing_is_told_with_the_flag_that_helps() {
+    let asked = permit(json!({
+        "read": ["/r", "/w/r"], "write": ["/it's", "/w", "/w/.git"],
+        "network": {"hosts": ["a.test", "b.test:80"]}, "exec": true, "env": ["A", "B"],
+    }));
+    assert_eq!(asked.covers(&asked), Ok(()));
+    assert_eq!(asked.covers(&Permit::default()), Ok(()));
+    let given = permit(json!({
+        "write": ["/w"], "network": {"hosts": ["*.test:80"]}, "env": ["B"],
+    }));
+    let Missing(missing) = given.covers(&asked).unwrap_err();
+    let flags = [
+        "--read /r",
+        r"--write '/it'\''s'",
+        "--write /w/.git",
+        "--net a.test",
+        "--exec",
+        "--env A",
+    ];
+    assert_eq!(missing.flags(), flags);
+    let needs = given.covers(&asked).unwrap_err().needs();
+    assert_eq!(needs[0], "to read `/r` (`--read /r`)");
+    assert_eq!(needs[4], "to run further programs (`--exec`)");
+    assert_eq!(given.join(&missing).covers(&asked), Ok(()));
+    let open = permit(json!({"network": "open"}));
+    assert!(given.covers(&open).is_err());
+    assert_eq!(
+        open.covers(&permit(json!({"network": {"hosts": ["x"]}}))),
+        Ok(())
+    );
+    assert_eq!(
+        permit(json!({"write": ["."]})).words(),
+        ["to write the project"]
+    );
+}
+
+#[test]
+fn the_lesser_of_two_is_what_both_give() {
+    let a = permit(json!({
+        "read": ["/r"], "write": ["/w", "/x/y"], "network": {"hosts": ["*.test", "b.org"]}, "exec": true,
+        "env": ["A", "B"],
+    }));
+    let b = permit(json!({
+        "read": ["/r/deep", "/w/in"], "write": ["/x", "/r/other"], "network": {"hosts": ["a.test:1", "org"]},
+        "env": ["B"],
+    }));
+    let lesser = permit(json!({
+        "read": ["/r/deep", "/r/other", "/w/in"], "write": ["/x/y"],
+        "network": {"hosts": ["a.test:1"]}, "env": ["B"],
+    }));
+    assert_eq!(a.within(&b), lesser);
+    assert_eq!(b.within(&a), lesser);
+    assert_eq!(a.within(&a), a);
+    assert!(a.within(&Permit::default()).is_empty());
+    let open = permit(json!({"network": "open"}));
+    assert_eq!(a.within(&open).network, a.network);
+}
+
+#[test]
+fn joined_permits_give_all_that_each_gave() {
+    let a = permit(json!({"read": ["/r/x"], "write": ["/w"], "network": {"hosts": ["b.test"]}}));
+    let b = permit(
+        json!({"read": ["/r", "/w/z", "/w/.git"], "network": {"hosts": ["a.test"]}, "exec": true}),
+    );
+    let both = permit(json!({
+        "read": ["/r", "/w/.git"], "write": ["/w"], "network": {"hosts": ["a.test", "b.test"]}, "exec": true,
+    }));
+    assert_eq!(a.join(&b), both);
+    assert_eq!(b.join(&a), both);
+    for one in [&a, &b] {
+        assert_eq!(both.covers(one), Ok(()));
+    }
+    let open = permit(json!({"network": "open"}));
+    assert_eq!(a.join(&open).network, Network::Open);
+    assert_eq!(a.join(&Permit::default()), a);
+}

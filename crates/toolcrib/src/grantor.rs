@@ -1,0 +1,186 @@
+//! Grants as people give and take them: checked, kept, and followed at once.
+//!
+//! REST and the command line both come here, so a grant is the same thing wherever it is given.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use toolcrib_core::{
+    Access, Binding, CallError, Crib, ErrorCode, Grant, Network, NewGrant, Permit, Tool, crib,
+};
+use toolcrib_sources::{HostPattern, Sources, permits};
+use toolcrib_store::GrantBook;
+
+use crate::memory::{Memory, refused};
+use crate::open::Opened;
+use crate::wire::GrantCreate;
+
+/// No path is longer, and nobody names as many things at once.
+const MAX_PATH: usize = 4_096;
+const MAX_ITEMS: usize = 100;
+
+pub struct Grantor {
+    memory: Arc<Memory>,
+    crib: Arc<Crib>,
+    project: Option<PathBuf>,
+    sources: Arc<OnceLock<Sources>>,
+}
+
+impl Grantor {
+    /// `sources` may be filled later, or never where nothing runs on after the change.
+    pub fn new(opened: &Opened, sources: Arc<OnceLock<Sources>>) -> Grantor {
+        Grantor {
+            memory: opened.memory.clone(),
+            crib: opened.crib.clone(),
+            project: opened.project.as_ref().map(|project| project.root.clone()),
+            sources,
+        }
+    }
+
+    fn book(&self) -> Result<GrantBook, CallError> {
+        Ok(self.memory.store().map_err(refused)?.grants())
+    }
+
+    pub async fn list(&self, tool: Option<&str>) -> Result<Vec<Grant>, CallError> {
+        self.book()?.list(tool).await.map_err(refused)
+    }
+
+    /// Grants a tool of the catalog what it asks for, or what is named.
+    pub async fn give(&self, wanted: &GrantCreate) -> Result<Grant, CallError> {
+        let catalog = self.crib.tools();
+        let tool = catalog
+            .get(&wanted.tool)
+            .ok_or_else(|| crib::unknown_tool(&wanted.tool, &catalog))?;
+        let mut permit = self.checked(wanted)?;
+        if wanted.all {
+            permit = permit.join(&tool.asks);
+        }
+        let new = of(tool, permit, wanted.follow)?;
+        let grant = self.book()?.add(new).await.map_err(refused)?;
+        self.settle().await;
+        Ok(grant)
+    }
+
+    /// Grants each of these tools what it asks for; gives what was granted.
+    pub async fn give_declared<'a>(
+        &self,
+        tools: impl Iterator<Item = &'a Arc<Tool>>,
+        follow: bool,
+    ) -> Result<Vec<Grant>, CallError> {
+        let asking = tools.filter(|tool| !tool.asks.is_empty());
+        let new: Result<Vec<NewGrant>, CallError> = asking
+            .map(|tool| of(tool, tool.asks.clone(), follow))
+            .collect();
+        let new = new?;
+        if new.is_empty() {
+            return Ok(Vec::new());
+        }
+        let given = self.book()?.add_all(new).await.map_err(refused)?;
+        self.settle().await;
+        Ok(given)
+    }
+
+    pub async fn take(&self, id: &str) -> Result<(), CallError> {
+        // No other character is in any id, and not every store takes every character.
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let book = self.book()?;
+        if !id.chars().all(plain) || !book.revoke(id).await.map_err(refused)? {
+            return Err(
+                CallError::new(ErrorCode::NotFound, "there is no such grant")
+                    .hint("GET /api/grants lists them, and so does `toolcrib grant --list`"),
+            );
+        }
+        self.settle().await;
+        Ok(())
+    }
+
+    /// What is named, each thing looked at, and every path as it really is.
+    fn checked(&self, wanted: &GrantCreate) -> Result<Permit, CallError> {
+        let mut permit = wanted.named();
+        for list in [&wanted.read, &wanted.write] {
+            for path in list {
+                if path.is_empty() || path.len() > MAX_PATH || path.contains('\0') {
+                    return Err(bad("a path is empty, too long, or holds a null byte")
+                        .hint("write the path of a file or folder"));
+                }
+            }
+        }
+        let hosts: &[String] = match &permit.network {
+            Network::Hosts(hosts) => hosts,
+            Network::None | Network::Open => &[],
+        };
+        if let Some(host) = hosts.iter().find(|host| HostPattern::parse(host).is_err()) {
+            return Err(bad(format!("`{}` is no host", short(host))).hint(HostPattern::HINT));
+        }
+        if let Some(name) = permit.env.iter().find(|name| !permits::is_variable(name)) {
+            return Err(bad(format!("`{}` can't be a variable's name", short(name)))
+                .hint("write the name alone, such as API_TOKEN"));
+        }
+        let lists = [&permit.read, &permit.write, &permit.env];
+        if lists.iter().any(|list| list.len() > MAX_ITEMS) || hosts.len() > MAX_ITEMS {
+            return Err(bad(format!("a list has more than {MAX_ITEMS} entries"))
+                .hint("name folders instead of the files in them"));
+        }
+        if let (Some(path), None) = (first_relative(&permit), &self.project) {
+            return Err(bad(format!(
+                "`{}` starts at a project, and there is none",
+                short(path)
+            ))
+            .hint("write the path from the root on"));
+        }
+        let project = self.project.as_deref();
+        permit = permit.with_paths(|path| permits::absolute(project, path));
+        Ok(permit)
+    }
+
+    async fn settle(&self) {
+        if let Some(sources) = self.sources.get() {
+            sources.regrant(self.memory.grants()).await;
+        }
+    }
+}
+
+/// The grant of a permit to a tool.
+fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> {
+    let name = tool.name();
+    if let Access::Untrusted { project } = &tool.access {
+        let error = format!("tool `{name}` belongs to a project that is not trusted");
+        return Err(CallError::denied(error).hint(format!(
+            "`toolcrib trust {}` says yes to it, and grants what its tools declare",
+            toolcrib_core::words::quoted(&project.display().to_string())
+        )));
+    }
+    let Some(origin) = tool.origin() else {
+        return Err(bad(format!("nothing can be granted to `{name}`"))
+            .hint("a built-in tool needs no grant; a file must have a path that is UTF-8"));
+    };
+    if permit.is_empty() {
+        return Err(bad(format!("there is nothing to grant to `{name}`")).hint(
+            "`--all` grants what it declares, if it declares anything; else name it: --read, --write, --net, --exec, --env",
+        ));
+    }
+    Ok(NewGrant {
+        tool: name.to_owned(),
+        origin: origin.to_owned(),
+        binding: match follow {
+            true => Binding::Follow,
+            false => Binding::Content(tool.content.to_string()),
+        },
+        permit,
+    })
+}
+
+fn first_relative(permit: &Permit) -> Option<&str> {
+    let mut paths = permit.read.iter().chain(&permit.write);
+    paths
+        .find(|path| !path.starts_with('/'))
+        .map(String::as_str)
+}
+
+fn bad(message: impl Into<String>) -> CallError {
+    CallError::new(ErrorCode::BadRequest, message)
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(100).collect()
+}

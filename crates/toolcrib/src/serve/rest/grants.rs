@@ -1,0 +1,101 @@
+//! Grants over REST: given, listed, taken back.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use toolcrib_core::CallError;
+use utoipa::IntoParams;
+
+use super::{Refusal, bad_request, body, json, named};
+use crate::grantor::Grantor;
+use crate::serve::Served;
+use crate::wire::{ErrorView, GrantCreate, GrantList, GrantView};
+
+/// Which grants to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Filter {
+    /// Only grants to tools of this name.
+    #[param(example = "weather_lookup")]
+    tool: Option<String>,
+}
+
+fn grantor(served: &Served) -> Result<&Grantor, Refusal> {
+    served.grantor.as_deref().ok_or_else(|| {
+        CallError::unavailable("this server keeps no grants")
+            .hint("start one with `toolcrib serve`")
+            .into()
+    })
+}
+
+/// Lists what was granted, sorted by tool.
+#[utoipa::path(
+    get, path = "/grants", tag = "grants", operation_id = "listGrants", params(Filter),
+    responses(
+        (status = 200, body = GrantList),
+        (status = 400, description = "`bad_request`: a filter is unknown", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn list(
+    State(served): State<Arc<Served>>,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(filter) = filter.map_err(|error| {
+        let said: String = error.body_text().chars().take(300).collect();
+        bad_request(format!("the query can't be read: {said}")).hint("it takes `tool`")
+    })?;
+    let list = grantor(&served)?.list(filter.tool.as_deref()).await?;
+    Ok(json(StatusCode::OK, &GrantList::from(list)))
+}
+
+/// Grants a tool what it declares (`all`), or what is named. The grant is for the tool as it is now, unless `follow`.
+#[utoipa::path(
+    post, path = "/grants", tag = "grants", operation_id = "createGrant",
+    request_body(content = GrantCreate, description = "At most 10 MB"),
+    responses(
+        (status = 201, description = "Granted; agents can call it now, if nothing else is missing", body = GrantView),
+        (status = 400, description = "`bad_request`: a field is wrong, or there is nothing to grant", body = ErrorView),
+        (status = 403, description = "`denied`: its project is not trusted; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`unknown_tool`: there is no such tool", body = ErrorView),
+        (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn create(State(served): State<Arc<Served>>, body: Body) -> Result<Response, Refusal> {
+    let shape = "send a JSON object such as {\"tool\": \"weather\", \"all\": true}";
+    let bytes = body::read(body).await?;
+    let wanted: GrantCreate = body::parse(&bytes).map_err(|error| error.hint(shape))?;
+    if wanted.tool.is_empty() {
+        return Err(bad_request("`tool` is missing").hint(shape).into());
+    }
+    let grant = grantor(&served)?.give(&wanted).await?;
+    Ok(json(StatusCode::CREATED, &GrantView::from(grant)))
+}
+
+/// Takes a grant back. A tool that relied on it is `denied` from now on.
+#[utoipa::path(
+    delete, path = "/grants/{id}", tag = "grants", operation_id = "deleteGrant",
+    params(("id" = String, Path, description = "`id` in the list")),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 400, description = "`bad_request`: the id is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such grant", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+    )
+)]
+pub async fn remove(
+    State(served): State<Arc<Served>>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    grantor(&served)?.take(&named(id)?).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

@@ -1,0 +1,177 @@
+//! Grants on the wire: what is sent to give one, and how they are shown.
+
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{Binding, Grant, Network, Permit};
+use utoipa::ToSchema;
+
+use super::rfc3339;
+
+/// The hosts that a tool may call, or `true` for the machine's own network, loopback included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum NetView {
+    Open(bool),
+    /// Each is `host`, `host:port` or `*.suffix`.
+    Hosts(Vec<String>),
+}
+
+/// What a tool may do beyond the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PermitView {
+    /// Paths that it may read, with all that lies in them. A relative one starts at the project.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// Paths that it may write, but for `.toolcrib` and `.git` in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<NetView>,
+    /// May it run programs beyond its own?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exec: bool,
+    /// Environment variables that it may read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+}
+
+impl PermitView {
+    pub fn is_empty(&self) -> bool {
+        *self == PermitView::default()
+    }
+
+    /// In words for a person.
+    pub fn words(&self) -> Vec<String> {
+        Permit::from(self.clone()).words()
+    }
+}
+
+impl From<&Permit> for PermitView {
+    fn from(permit: &Permit) -> PermitView {
+        PermitView {
+            read: permit.read.clone(),
+            write: permit.write.clone(),
+            net: match &permit.network {
+                Network::None => None,
+                Network::Hosts(hosts) => Some(NetView::Hosts(hosts.clone())),
+                Network::Open => Some(NetView::Open(true)),
+            },
+            exec: permit.exec,
+            env: permit.env.clone(),
+        }
+    }
+}
+
+impl From<PermitView> for Permit {
+    fn from(view: PermitView) -> Permit {
+        let permit = Permit {
+            read: view.read,
+            write: view.write,
+            network: match view.net {
+                None | Some(NetView::Open(false)) => Network::None,
+                Some(NetView::Open(true)) => Network::Open,
+                Some(NetView::Hosts(hosts)) => Network::Hosts(hosts),
+            },
+            exec: view.exec,
+            env: view.env,
+        };
+        permit.tidy()
+    }
+}
+
+/// Grants a tool what it asks for, or what is named here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct GrantCreate {
+    /// The tool's name in the catalog.
+    #[schema(required, example = "weather_lookup")]
+    pub tool: String,
+    /// All that it declares.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// Paths that it may read. A relative one starts at the project.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// Paths that it may write, but for `.toolcrib` and `.git` in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<NetView>,
+    /// May it run programs beyond its own?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exec: bool,
+    /// Environment variables that it may read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+    /// Keep the grant when the tool is edited; else it is for what the tool is now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub follow: bool,
+}
+
+impl GrantCreate {
+    /// What is named, beside `all`.
+    pub fn named(&self) -> Permit {
+        Permit::from(PermitView {
+            read: self.read.clone(),
+            write: self.write.clone(),
+            net: self.net.clone(),
+            exec: self.exec,
+            env: self.env.clone(),
+        })
+    }
+}
+
+/// A person's yes to what one tool may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantView {
+    pub id: String,
+    pub tool: String,
+    /// The tool's file, or `registered`: one of the same name elsewhere has nothing of it.
+    pub origin: String,
+    /// Does it hold whatever the tool becomes?
+    pub follow: bool,
+    /// The content that it is for, where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_hash: Option<String>,
+    #[serde(flatten)]
+    pub permit: PermitView,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+impl From<Grant> for GrantView {
+    fn from(grant: Grant) -> GrantView {
+        let content_hash = match grant.binding {
+            Binding::Content(hash) => Some(hash),
+            Binding::Follow => None,
+        };
+        GrantView {
+            id: grant.id,
+            tool: grant.tool,
+            origin: grant.origin,
+            follow: content_hash.is_none(),
+            content_hash,
+            permit: PermitView::from(&grant.permit),
+            created_at: rfc3339(grant.created_ms),
+        }
+    }
+}
+
+/// The grants there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GrantList {
+    /// Sorted by tool.
+    pub grants: Vec<GrantView>,
+    pub count: usize,
+}
+
+impl From<Vec<Grant>> for GrantList {
+    fn from(grants: Vec<Grant>) -> GrantList {
+        let grants: Vec<GrantView> = grants.into_iter().map(GrantView::from).collect();
+        GrantList {
+            count: grants.len(),
+            grants,
+        }
+    }
+}
