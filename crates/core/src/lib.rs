@@ -56,7 +56,7 @@ pub use registry::{Change, Registry};
 pub use schema::Schema;
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
 pub use standing::{Health, Standing};
-pub use tool::{Access, Run, Spec, Status, Tool, ToolName};
+pub use tool::{Access, Run, Spec, Status, Tool, ToolName, Walled};
 
 /// A boxed future: the chain is a slice of trait objects, so each link gives one of these.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -170,6 +170,23 @@ impl Status {
     }
 }
 
+/// What keeps a tool from what it may not do, in words for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Walled {
+    /// It runs no process of its own.
+    NotAtAll,
+    /// Nothing: the user has said so.
+    Open,
+    Confined {
+        /// What enforces what: `read=… write=…`.
+        enforced: String,
+        /// What can't be promised here.
+        lost: Vec<String>,
+    },
+    /// It can't be confined here, and so does not run.
+    Refused(String),
+}
+
 /// The thing that does the work of a call. Cancelling is dropping the future.
 pub trait Run: Send + Sync {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult>;
@@ -177,6 +194,11 @@ pub trait Run: Send + Sync {
     /// How the process behind the tool is doing, as far as is known. Tools without one say nothing.
     fn standing(&self) -> Standing {
         Standing::default()
+    }
+
+    /// What keeps the tool from what it may not do. Starts nothing.
+    fn walled<'a>(&'a self, _: &'a Tool) -> BoxFuture<'a, Walled> {
+        Box::pin(async { Walled::NotAtAll })
     }
 
     /// Asks the process behind the tool how it is, and starts one if need be.

@@ -1,6 +1,26 @@
 //! What a tool's process may touch, as a policy of the sandbox: the default, and what was granted on top.
+//!
+//! The default of every tool: it reads the project and itself, has a tmp and a home of its own, writes nothing else, and
+//! has no network and no further programs. [`Permit`] is what a person granted. Where a policy can't be enforced, the
+//! process is not started; only the user's own settings take the walls away ([`Walls`]).
+//!
+//! Why: `docs/design/0013-sandbox.md`.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use toolcrib_core::permit::Network as Granted;
+use toolcrib_core::{Permit, SandboxOptions, Tool, Walled};
+use toolcrib_sandbox::{Account, Command, Exec, Modes, Network, Policy, StartError};
+
+use crate::Place;
+use crate::worker::{Key, Pool, Recipe};
+
+/// The most memory that a tool may declare, and the most cores.
+const MOST_MEMORY_MB: u64 = 64 * 1_024;
+const MOST_CPU_PERCENT: u32 = 64 * 100;
 
 /// Which tools are confined. Only the user's own settings say so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,5 +36,160 @@ impl Default for Walls {
             enabled: true,
             off: BTreeSet::new(),
         }
+    }
+}
+
+impl Walls {
+    pub fn are_up(&self, tool: &str) -> bool {
+        self.enabled && !self.off.contains(tool)
+    }
+}
+
+impl Place {
+    /// Confines a command of the crib's own, which no tool's setting lets out.
+    pub fn confined(&self, command: Command, policy: Policy) -> Command {
+        match self.walls.enabled {
+            true => command.confined(policy),
+            false => command,
+        }
+    }
+}
+
+/// The policy of a tool that was granted this; `own` is what it is made of.
+pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: &Place) -> Policy {
+    let paths = |list: &[String]| list.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let project = place.project.as_deref();
+    let mut policy = match own.split_first() {
+        Some((first, rest)) => {
+            let mut policy = Policy::default_for(first, project);
+            policy.read.extend_from_slice(rest);
+            policy
+        }
+        None => Policy::default_for(project.unwrap_or(Path::new("/nonexistent")), project),
+    };
+    policy.read.extend(paths(&permit.read));
+    policy.write = paths(&permit.write);
+    policy.exec = match permit.exec {
+        true => Exec::Allowed,
+        false => Exec::Once,
+    };
+    policy.network = match &permit.network {
+        Granted::None => Network::None,
+        Granted::Hosts(hosts) => {
+            let rules = hosts.iter().filter_map(|host| host.parse().ok());
+            Network::Hosts(rules.collect())
+        }
+        Granted::Open => Network::Open,
+    };
+    if let Some(most) = limits.max_memory_mb {
+        policy.memory_mb = most.clamp(16, MOST_MEMORY_MB);
+    }
+    if let Some(most) = limits.max_cpu_percent {
+        policy.cpu_percent = most.clamp(1, MOST_CPU_PERCENT);
+    }
+    policy
+}
+
+/// What a process is promised, in words.
+pub fn walled(account: Result<Option<Account>, StartError>) -> Walled {
+    match account {
+        Ok(None) => Walled::Open,
+        Ok(Some(account)) => Walled::Confined {
+            enforced: account.enforced.to_string(),
+            lost: account.lost,
+        },
+        Err(error) => Walled::Refused(error.to_string()),
+    }
+}
+
+/// The policy of an installer of packages: it may fetch, run what it brings, and write below this folder alone.
+pub fn installing(folder: &Path, read: Vec<PathBuf>) -> Policy {
+    Policy {
+        read,
+        write: vec![folder.to_path_buf()],
+        exec: Exec::Allowed,
+        network: Network::Open,
+        modes: Modes::Changed,
+        memory_mb: 4_096,
+        cpu_percent: MOST_CPU_PERCENT,
+        processes: 512,
+        file_mb: 4_096,
+        tmp_mb: 4_096,
+        ..Policy::default()
+    }
+}
+
+/// Where the workers of a tool come from: how they are started, for which content, and what is their own.
+pub struct Workshop {
+    recipe: Recipe,
+    key: Key,
+    own: Vec<PathBuf>,
+}
+
+impl Workshop {
+    pub fn new(recipe: Recipe, key: Key, own: Vec<PathBuf>) -> Workshop {
+        Workshop { recipe, key, own }
+    }
+
+    /// The same under another key: with workers of its own.
+    #[must_use]
+    pub fn renamed(self, key: Key) -> Workshop {
+        Workshop { key, ..self }
+    }
+
+    /// The recipe of the process that is asked what it is, before anything of it is granted.
+    pub fn unproved(&self, place: &Place) -> Recipe {
+        let policy = || {
+            policy(
+                &self.own,
+                &Permit::default(),
+                &SandboxOptions::default(),
+                place,
+            )
+        };
+        Recipe {
+            policy: place.walls.enabled.then(policy),
+            ..self.recipe.clone()
+        }
+    }
+
+    /// The pool of the process that is asked what it is. A tool that was granted nothing runs in the same.
+    pub fn first_pool(&self, place: &Place) -> Arc<Pool> {
+        self.pool_of(self.unproved(place), place)
+    }
+
+    /// The recipe of a tool's own workers, with what it was granted.
+    pub fn recipe(&self, tool: &Tool, place: &Place) -> Recipe {
+        let mut recipe = self.recipe.clone();
+        let policy = || policy(&self.own, &tool.permit, &tool.spec.sandbox, place);
+        recipe.policy = place.walls.are_up(tool.name()).then(policy);
+        for name in &tool.permit.env {
+            if let Some(value) = place.variables.get(name) {
+                recipe.mask = recipe.mask.with(value);
+                recipe.vars.push((name.clone(), value.clone()));
+            }
+        }
+        recipe
+    }
+
+    /// The pool of a tool: shared by tools of the same content that may do the same.
+    pub fn pool(&self, tool: &Tool, place: &Place) -> Arc<Pool> {
+        self.pool_of(self.recipe(tool, place), place)
+    }
+
+    fn pool_of(&self, recipe: Recipe, place: &Place) -> Arc<Pool> {
+        let policy = recipe.policy.as_ref().map(serde_json::to_vec);
+        let policy = policy.and_then(Result::ok).unwrap_or_default();
+        let mut hash = Sha256::new();
+        hash.update(policy);
+        for (name, value) in &recipe.vars {
+            hash.update(name);
+            hash.update([0]);
+            hash.update(value);
+            hash.update([0]);
+        }
+        let walls = crate::folder::hex(&hash.finalize()[..8]);
+        let key = Key(format!("{}-{walls}", self.key.0).into());
+        place.workers.pool(key, recipe)
     }
 }

@@ -17,6 +17,7 @@ use toolcrib_core::{Access, Change, Crib, Grants, Update};
 mod beneath;
 pub mod builtin;
 mod confine;
+mod denied;
 mod draft;
 mod entry;
 mod executable;

@@ -1,5 +1,6 @@
 //! The place that tools run in: what the crib lends to every source and runner.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -22,6 +23,8 @@ pub struct Place {
     pub outputs: Arc<dyn Outputs>,
     pub workers: Workers,
     pub descriptions: Arc<dyn Descriptions>,
+    /// The crib's own variables, of which a tool gets those that it was granted.
+    pub variables: BTreeMap<String, String>,
     /// Which tools are confined.
     pub walls: Walls,
     /// What scripts need beyond that.
@@ -54,6 +57,7 @@ impl Place {
             outputs,
             workers,
             descriptions: Arc::new(Forgetful),
+            variables: BTreeMap::new(),
             walls: Walls::default(),
             scripts: Scripts::new(ScriptSettings::default()),
             grants: watch::Sender::new(Arc::default()),

@@ -1,5 +1,7 @@
 //! The only wiring: from environment and flags to a crib with its store, place and sources.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -103,19 +105,25 @@ fn cache_folder(env: &Env) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The crib's own variables, as far as they are text.
+fn variables(env: &Env) -> BTreeMap<String, String> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    env.vars().filter_map(text).collect()
+}
+
 /// What tool files are run with.
 fn scripts(env: &Env, settings: &Settings, cache: PathBuf) -> Scripts {
-    let installing = env.vars().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        is_for_installers(&name).then_some((name, value))
-    });
+    let mut installing = variables(env);
+    installing.retain(|name, _| is_for_installers(name));
     Scripts::new(ScriptSettings {
         cache,
         python: settings.python.clone(),
         javascript: settings.javascript.clone(),
         virtual_env: env.get("VIRTUAL_ENV").map(PathBuf::from),
         scan: settings.scan,
-        installing: installing.collect(),
+        installing: installing.into_iter().collect(),
     })
 }
 
@@ -183,6 +191,7 @@ impl Opened {
             workers,
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
             scripts: scripts(&env, &settings, cache.clone()),
+            variables: variables(&env),
             walls: settings.walls.clone(),
             grants: watch::Sender::new(Arc::new(memory.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use toolcrib_core::{CallError, ErrorCode};
-use toolcrib_sandbox::Command;
+use toolcrib_sandbox::{Command, Policy};
 
 use crate::process::{Captured, capture};
 use crate::{Place, builtin};
@@ -132,9 +132,10 @@ impl<'a> Repository<'a> {
 
     /// Runs git to its end, however that may be.
     pub async fn capture(&self, args: &[&str]) -> Result<Captured, CallError> {
-        let mut command = Command::new("git", self.project)
+        let command = Command::new("git", self.project)
             .args(FLAGS)
             .args(args.iter().copied());
+        let mut command = self.place.confined(command, self.policy());
         for (name, value) in VARIABLES {
             command = command.var(name, value);
         }
@@ -150,9 +151,35 @@ impl<'a> Repository<'a> {
             count += 1;
         }
         command = command.var("GIT_CONFIG_COUNT", count.to_string());
+        // Its home is its own, so it is told where the user's settings are: they may say whom to trust.
+        let home = self.place.environment.get("HOME").map(Path::new);
+        if let Some(settings) = home
+            .map(|home| home.join(".gitconfig"))
+            .filter(|path| path.is_file())
+        {
+            command = command.var("GIT_CONFIG_GLOBAL", settings);
+        }
         capture(command, self.place, self.owner)
             .await
             .map_err(not_started)
+    }
+
+    /// Git reads the repository, which may begin above the project, and the user's own settings. It writes nothing.
+    fn policy(&self) -> Policy {
+        let mut above = self.project.ancestors();
+        let root = above.find(|folder| folder.join(".git").exists());
+        let home = self.place.environment.get("HOME").map(Path::new);
+        let settings = home.map(|home| home.join(".gitconfig"));
+        let settings = settings.filter(|path| path.is_file());
+        Policy {
+            read: root
+                .into_iter()
+                .chain([self.project])
+                .map(Path::to_path_buf)
+                .chain(settings)
+                .collect(),
+            ..Policy::default()
+        }
     }
 
     fn succeeded(&self, captured: Captured) -> Result<Captured, CallError> {

@@ -9,8 +9,8 @@ use toolcrib_core::{Access, Permit, Retries, Schema, Spec, Tool, ToolName};
 use super::Home;
 use super::run::{Executable, Which};
 use crate::Place;
+use crate::confine::Workshop;
 use crate::fields::{Fields, NAME_HINT, Report};
-use crate::worker::Pool;
 use crate::{options, permits};
 
 /// The most tools that one program may have.
@@ -31,6 +31,8 @@ pub struct Definition<'a> {
     which: Which,
     /// Where the fields stand, for problems.
     path: String,
+    /// Has its program no other tool?
+    alone: bool,
 }
 
 impl<'a> Definition<'a> {
@@ -51,6 +53,7 @@ impl<'a> Definition<'a> {
             known,
             which: Which::Only,
             path: String::new(),
+            alone: true,
         }
     }
 
@@ -65,6 +68,7 @@ impl<'a> Definition<'a> {
             known: known.as_object().cloned().unwrap_or_default(),
             which: Which::Only,
             path: String::new(),
+            alone: true,
         }
     }
 
@@ -75,6 +79,7 @@ impl<'a> Definition<'a> {
             home,
             known,
             path: String::new(),
+            alone: true,
         }
     }
 
@@ -97,6 +102,7 @@ impl<'a> Definition<'a> {
                 known,
                 which: Which::Only,
                 path: String::new(),
+                alone: true,
             }];
         };
         if list.len() > MAX_TOOLS {
@@ -132,6 +138,7 @@ impl<'a> Definition<'a> {
                 known,
                 which: name.map_or(Which::Only, Which::Named),
                 path,
+                alone,
             });
         }
         definitions
@@ -142,7 +149,7 @@ impl<'a> Definition<'a> {
         &self,
         shown: &str,
         retries: Retries,
-        pool: Option<&Arc<Pool>>,
+        workshop: Option<&Workshop>,
         place: &Arc<Place>,
         report: &mut Report,
     ) -> Option<Arc<Tool>> {
@@ -174,10 +181,10 @@ impl<'a> Definition<'a> {
             return None;
         }
         spec.retries = retries;
-        let run = Executable {
-            pool: pool.cloned(),
+        let run = |pool| Executable {
+            pool,
             tool: self.which.clone(),
-            directory: Arc::from(place.directory()),
+            place: place.clone(),
         };
         let declared = Permit::declared(&spec.permissions, &spec.sandbox);
         let asks = match self.home.access {
@@ -203,9 +210,16 @@ impl<'a> Definition<'a> {
             access: self.home.access.clone(),
             stale: false,
             shadows: Vec::new(),
-            run: Arc::new(run),
+            run: Arc::new(run(None)),
         };
         permits::judge(&mut tool, place);
+        if let Some(workshop) = workshop {
+            let pool = workshop.pool(&tool, place);
+            if self.alone {
+                pool.called(tool.name());
+            }
+            tool.run = Arc::new(run(Some(pool)));
+        }
         Some(Arc::new(tool))
     }
 

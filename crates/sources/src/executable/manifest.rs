@@ -194,6 +194,7 @@ impl Manifest {
             keep: self.keep,
             retries: self.retries,
             mask,
+            policy: None,
             greeting: None,
         }
     }

@@ -22,9 +22,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolcrib_core::{Access, ErrorType, Problem, Scope, SourceKind, Tool};
 
+use crate::confine::Workshop;
 use crate::draft::{Afterwards, Read};
 use crate::fields::Report;
-use crate::worker::{Fault, Key, Mask, Pool, Recipe};
+use crate::worker::{Fault, Key, Mask};
 use crate::{Loaded, Origin, Place, draft as entry};
 use definition::Definition;
 use manifest::{Manifest, Start};
@@ -51,8 +52,7 @@ pub struct Draft {
     /// `tool.json` as it is written.
     written: Map<String, Value>,
     manifest: Manifest,
-    recipe: Recipe,
-    pool: Arc<Pool>,
+    workshop: Workshop,
     key: Key,
     home: Home,
     place: Arc<Place>,
@@ -118,12 +118,15 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
     }
     let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
     let recipe = manifest.recipe(&home.stem, Mask::default());
-    let pool = place.workers.pool(key.clone(), recipe.clone());
+    let own = match entry.is_folder {
+        true => folder.to_path_buf(),
+        false => origin.file.to_path_buf(),
+    };
+    let workshop = Workshop::new(recipe, key.clone(), vec![own]);
     let draft = Draft {
-        recipe,
         written: map,
         manifest,
-        pool,
+        workshop,
         key,
         home,
         place: place.clone(),
@@ -175,8 +178,11 @@ impl Draft {
     /// Asks the program what it is, and remembers what it says.
     pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
         let hello = match afterwards {
-            Afterwards::Stay => self.pool.hello().await,
-            Afterwards::End => self.place.workers.try_out(&self.recipe).await,
+            Afterwards::Stay => self.workshop.first_pool(&self.place).hello().await,
+            Afterwards::End => {
+                let recipe = self.workshop.unproved(&self.place);
+                self.place.workers.try_out(&recipe).await
+            }
         };
         let hello = match hello {
             Ok(hello) => hello,
@@ -225,12 +231,15 @@ impl Draft {
             .filter_map(|one| {
                 report.failed = false;
                 let Manifest { shown, retries, .. } = &self.manifest;
-                one.tool(shown, *retries, Some(&self.pool), &self.place, &mut report)
+                one.tool(
+                    shown,
+                    *retries,
+                    Some(&self.workshop),
+                    &self.place,
+                    &mut report,
+                )
             })
             .collect();
-        if let [tool] = tools.as_slice() {
-            self.pool.called(tool.name());
-        }
         Loaded {
             tools,
             problems: report.finish(),

@@ -1,12 +1,14 @@
 //! One call of an executable tool.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use serde_json::Value;
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Outcome, Run, Standing};
+use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Outcome, Run, Standing, Tool, Walled};
 
+use crate::Place;
+use crate::confine::walled;
+use crate::denied::Failure;
 use crate::worker::{Execute, Fault, Pool, answered};
 
 /// A tool that a worker runs.
@@ -14,8 +16,7 @@ pub struct Executable {
     /// None where the program may not run.
     pub pool: Option<Arc<Pool>>,
     pub tool: Which,
-    /// The project.
-    pub directory: Arc<Path>,
+    pub place: Arc<Place>,
 }
 
 /// What the program calls the tool.
@@ -80,6 +81,15 @@ impl Run for Executable {
             .unwrap_or_default()
     }
 
+    fn walled<'a>(&'a self, _: &'a Tool) -> BoxFuture<'a, Walled> {
+        Box::pin(async {
+            match &self.pool {
+                None => Walled::NotAtAll,
+                Some(pool) => walled(pool.account().await),
+            }
+        })
+    }
+
     fn check(&self) -> Option<BoxFuture<'_, Standing>> {
         let pool = self.pool.as_ref()?;
         Some(Box::pin(pool.check()))
@@ -96,7 +106,7 @@ impl Executable {
             Ok(which) => which,
             Err(fault) => return Err(fault.into_call_error(name)),
         };
-        let params = Execute::new(call, &self.directory, which);
+        let params = Execute::new(call, self.place.directory(), which);
         let context = Some(call.context.clone());
         let (id, start) = (&call.context.call_id, Instant::now());
         tracing::debug!(tool = name, call = %id, "execute");
@@ -110,7 +120,20 @@ impl Executable {
             Ok(Ok(value)) => Ok(Outcome::from_value(value)),
             Ok(Err(error)) => {
                 pool.answered(&error);
-                answered(error, name)
+                let failure = Failure {
+                    tool: name,
+                    message: &error.message,
+                    data: error.data.as_ref(),
+                    denials: &pool.denials(),
+                };
+                let hint = pool.policy().and_then(|policy| failure.hint(policy));
+                answered(error, name).map(|outcome| match hint {
+                    Some(hint) => {
+                        let output = format!("{}\n\nhint: {hint}", outcome.output);
+                        Outcome { output, ..outcome }.meta("hint", hint)
+                    }
+                    None => outcome,
+                })
             }
             Err(fault) => Err(fault.into_call_error(name)),
         }

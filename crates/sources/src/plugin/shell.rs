@@ -1,13 +1,17 @@
 //! Runs a shell tool: its own program with an argument array, in the project, without any shell.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Permit, Spec};
+use toolcrib_core::{
+    BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Permit, Spec, Tool, Walled,
+};
 use toolcrib_sandbox::{Command, Exit};
 
 use super::template::{Dashes, Template};
 use crate::Place;
 use crate::beneath::base_folder;
+use crate::confine::{self, walled};
 use crate::fields::{Fields, Report};
 use crate::options::undescribed;
 use crate::process::{self, Captured};
@@ -80,24 +84,64 @@ impl Shell {
         let program = argv
             .next()
             .ok_or_else(|| CallError::internal("the command is empty"))?;
-        let dir = match &self.cwd {
-            None => self.place.directory().to_path_buf(),
-            Some(cwd) => base_folder(self.place.project.as_deref(), cwd).ok_or_else(|| {
-                CallError::unavailable(format!(
-                    "`{cwd}` starts at the project, but there is no project"
-                ))
-                .hint("run in a project, or pass `--project DIR`")
-            })?,
-        };
-        let command = Command::new(program, dir).args(argv);
+        let dir = self.dir()?;
+        let command = self.confined(Command::new(program, dir).args(argv), &call.tool);
         let captured = process::capture(command, &self.place, &call.caller.agent).await?;
         outcome(captured, self.template.failure_is_fine, call.tool.name())
+    }
+
+    /// The folder in which it starts.
+    fn dir(&self) -> Result<PathBuf, CallError> {
+        let Some(cwd) = &self.cwd else {
+            return Ok(self.place.directory().to_path_buf());
+        };
+        base_folder(self.place.project.as_deref(), cwd).ok_or_else(|| {
+            CallError::unavailable(format!(
+                "`{cwd}` starts at the project, but there is no project"
+            ))
+            .hint("run in a project, or pass `--project DIR`")
+        })
+    }
+
+    /// The command with the walls of its tool, and the variables that the tool was granted.
+    fn confined(&self, mut command: Command, tool: &Tool) -> Command {
+        for name in &tool.permit.env {
+            if let Some(value) = self.place.variables.get(name) {
+                command = command.var(name, value);
+            }
+        }
+        match self.place.walls.are_up(tool.name()) {
+            true => command.confined(confine::policy(
+                &[],
+                &tool.permit,
+                &tool.spec.sandbox,
+                &self.place,
+            )),
+            false => command,
+        }
+    }
+
+    async fn account(&self, tool: &Tool) -> Walled {
+        let (Some(program), Ok(dir)) = (self.template.program(), self.dir()) else {
+            return Walled::NotAtAll;
+        };
+        let command = self.confined(Command::new(program, dir), tool);
+        let Place {
+            launcher,
+            environment,
+            ..
+        } = &*self.place;
+        walled(command.account(launcher, environment).await)
     }
 }
 
 impl toolcrib_core::Run for Shell {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult> {
         Box::pin(self.execute(call))
+    }
+
+    fn walled<'a>(&'a self, tool: &'a Tool) -> BoxFuture<'a, Walled> {
+        Box::pin(self.account(tool))
     }
 }
 

@@ -150,6 +150,11 @@ impl Template {
         self.tokens.iter().flat_map(Token::slots)
     }
 
+    /// The program that it runs, where no placeholder decides.
+    pub fn program(&self) -> Option<String> {
+        self.tokens.first()?.literal()
+    }
+
     /// The placeholder that is itself a whole script: the agent then says what is run.
     pub fn script_slot(&self) -> Option<&str> {
         self.script().and_then(|(_, script)| script.sole_slot())

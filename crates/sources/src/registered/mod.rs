@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use toolcrib_core::store::{CustomTool, Registrations};
 use toolcrib_core::{Access, Rank, SourceKey, SourceKind, Update};
 
+use crate::confine::Workshop;
 use crate::executable::Home;
 use crate::executable::bundle;
 use crate::executable::definition::Definition;
@@ -85,11 +86,11 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
     };
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
     let recipe = recipe(tool, &manifest);
-    let pool = place.workers.pool(Key(key.into()), recipe);
+    let workshop = Workshop::new(recipe, Key(key.into()), own(tool));
     let made = Definition::remembered(&home, known).tool(
         &manifest.shown,
         manifest.retries,
-        Some(&pool),
+        Some(&workshop),
         place,
         &mut report,
     );
@@ -119,6 +120,21 @@ fn files(tool: &CustomTool) -> Vec<PathBuf> {
     let named = std::iter::once(&tool.command).chain(&tool.args);
     let absolute = named.map(Path::new).filter(|path| path.is_absolute());
     absolute.map(Path::to_path_buf).collect()
+}
+
+/// What belongs to the program: the files that are named, and the folders they lie in. A folder that holds everything
+/// (the root, a home, a folder of the system's) is not its own.
+fn own(tool: &CustomTool) -> Vec<PathBuf> {
+    let mut own = files(tool);
+    let folders: Vec<PathBuf> = own
+        .iter()
+        .filter_map(|file| file.parent())
+        .filter(|folder| folder.components().count() > 3 && !folder.starts_with("/usr"))
+        .map(Path::to_path_buf)
+        .collect();
+    own.extend(folders);
+    own.retain(|path| path.exists());
+    own
 }
 
 /// Differs when one of the files may have changed. Looks at the disk.

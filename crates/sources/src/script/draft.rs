@@ -1,6 +1,6 @@
 //! Asks a script's host what tools the script has, and makes tools of its answer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -10,21 +10,22 @@ use toolcrib_core::{ErrorType, Problem, Retries, Scope};
 use super::Script;
 use super::requirements::Environment;
 use crate::Place;
+use crate::confine::Workshop;
 use crate::draft::Afterwards;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::origin::Loaded;
-use crate::worker::{Fault, Greeting, Keep, Key, Mask, NOT_LOADED, Pool, Recipe};
+use crate::worker::{Fault, Greeting, Keep, Key, Mask, NOT_LOADED, Recipe};
 
 /// A script that may still have to be asked what it has.
 pub struct Draft {
     script: Arc<Script>,
     home: Home,
     place: Arc<Place>,
-    recipe: Recipe,
+    workshop: Workshop,
+    program: PathBuf,
     key: Key,
-    pool: Arc<Pool>,
     environment: Option<Environment>,
 }
 
@@ -74,18 +75,28 @@ impl Draft {
             keep: Keep::Warm,
             retries: Retries::default(),
             mask: Mask::default(),
+            policy: None,
             greeting: Some(greeting(script.clone(), environment.as_ref(), place)),
         };
-        let pool = place
-            .workers
-            .pool(place.scripts.current(&key), recipe.clone());
+        let program = PathBuf::from(&recipe.program);
+        let mut own = vec![host.to_path_buf()];
+        match start == place.directory() {
+            true => own.extend(script.files().map(Path::to_path_buf)),
+            false => own.push(start.to_path_buf()),
+        }
+        own.extend(
+            environment
+                .as_ref()
+                .map(|environment| environment.folder.clone()),
+        );
+        let workshop = Workshop::new(recipe, place.scripts.current(&key), own);
         Ok(Draft {
             script,
             home,
             place: place.clone(),
-            recipe,
+            workshop,
+            program,
             key,
-            pool,
             environment,
         })
     }
@@ -97,8 +108,8 @@ impl Draft {
     /// The same script with workers of its own, because those there are may say what was true when they started.
     pub fn renewed(self) -> Draft {
         let key = self.place.scripts.renewed(&self.key);
-        let pool = self.place.workers.pool(key, self.recipe.clone());
-        Draft { pool, ..self }
+        let workshop = self.workshop.renamed(key);
+        Draft { workshop, ..self }
     }
 
     /// The tools as they were described before, if everything is as it was then.
@@ -118,8 +129,11 @@ impl Draft {
             return self.refused(problem.hint(not_made.hint));
         }
         let hello = match afterwards {
-            Afterwards::Stay => self.pool.hello().await,
-            Afterwards::End => self.place.workers.try_out(&self.recipe).await,
+            Afterwards::Stay => self.workshop.first_pool(&self.place).hello().await,
+            Afterwards::End => {
+                let recipe = self.workshop.unproved(&self.place);
+                self.place.workers.try_out(&recipe).await
+            }
         };
         let hello = match hello {
             Ok(hello) => hello,
@@ -209,16 +223,18 @@ impl Draft {
         let mut tools = Vec::new();
         for one in &definitions {
             report.failed = false;
-            let retries = self.recipe.retries;
-            let tool = one.tool(&shown, retries, Some(&self.pool), &self.place, &mut report);
+            let retries = Retries::default();
+            let tool = one.tool(
+                &shown,
+                retries,
+                Some(&self.workshop),
+                &self.place,
+                &mut report,
+            );
             tools.extend(tool.map(|mut tool| {
-                Arc::make_mut(&mut tool).interpreter =
-                    Some(Path::new(&self.recipe.program).to_path_buf());
+                Arc::make_mut(&mut tool).interpreter = Some(self.program.clone());
                 tool
             }));
-        }
-        if let [tool] = tools.as_slice() {
-            self.pool.called(tool.name());
         }
         report.tool = None;
         let mut problems = report.finish();

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use toolcrib_sandbox::{Command, Exit};
 
 use super::interpreter::{Interpreter, on_path};
-use crate::Place;
 use crate::process::capture;
+use crate::{Place, confine};
 
 /// How long installing may take.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -230,9 +230,18 @@ impl Environment {
     /// that was not asked for.
     async fn run(&self, step: &Step, place: &Place) -> Result<(), NotMade> {
         let dir = self.folder.parent().unwrap_or(Path::new("/"));
-        let mut command = Command::new(&step.program, dir)
+        let cache = &place.scripts.settings.cache;
+        let (settings, read) = own_settings(place);
+        let command = Command::new(&step.program, dir)
             .args(&step.args)
-            .var("UV_PYTHON_DOWNLOADS", "never");
+            .var("UV_PYTHON_DOWNLOADS", "never")
+            .var("UV_CACHE_DIR", cache.join("uv"))
+            .var("PIP_CACHE_DIR", cache.join("pip"))
+            .var("NPM_CONFIG_CACHE", cache.join("npm"));
+        let mut command = place.confined(command, confine::installing(cache, read));
+        for (name, path) in settings {
+            command = command.var(name, path);
+        }
         for (name, value) in &place.scripts.settings.installing {
             command = command.var(name, value);
         }
@@ -262,6 +271,29 @@ impl Environment {
                 .to_owned(),
         }
     }
+}
+
+/// The user's own settings of installers, which these would look for in a home that they do not see: variables that name
+/// them, and all that has to be read.
+fn own_settings(place: &Place) -> (Vec<(&'static str, PathBuf)>, Vec<PathBuf>) {
+    let home = place.environment.get("HOME").map(Path::new);
+    let named = [
+        ("PIP_CONFIG_FILE", ".config/pip/pip.conf"),
+        ("PIP_CONFIG_FILE", ".pip/pip.conf"),
+        ("UV_CONFIG_FILE", ".config/uv/uv.toml"),
+        ("NPM_CONFIG_USERCONFIG", ".npmrc"),
+    ];
+    let found = named.into_iter().filter_map(|(name, file)| {
+        let path = home?.join(file);
+        path.is_file().then_some((name, path))
+    });
+    let found: Vec<_> = found.collect();
+    let given = place.scripts.settings.installing.iter();
+    let files = given.map(|(_, value)| PathBuf::from(value));
+    let files = files.filter(|path| path.is_absolute() && path.exists());
+    let read = found.iter().map(|(_, path)| path.clone()).chain(files);
+    let read = read.collect();
+    (found, read)
 }
 
 /// Names of packages as a person reads them.

@@ -28,6 +28,13 @@ impl Mask {
         Mask((!values.is_empty()).then(|| values.into()))
     }
 
+    /// The same, with one value more.
+    #[must_use]
+    pub fn with(&self, value: &str) -> Mask {
+        let known = self.0.iter().flat_map(|values| values.iter());
+        Mask::of(known.map(String::as_str).chain([value]))
+    }
+
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut shown = Cow::Borrowed(text);
         for value in self.0.iter().flat_map(|values| values.iter()) {

@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolcrib_core::Retries;
+use toolcrib_sandbox::{Command, Policy};
 
 pub(crate) use fault::{Fault, answered};
 pub(crate) use mask::Mask;
@@ -57,8 +58,26 @@ pub struct Recipe {
     pub retries: Retries,
     /// What is hidden in all that it says beside its results.
     pub(crate) mask: Mask,
+    /// What it may touch; what the user may, where there is none.
+    pub policy: Option<Policy>,
     /// What `initialize` tells it beside the usual.
     pub greeting: Option<Greeting>,
+}
+
+impl Recipe {
+    /// The process that is started.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program, &self.dir)
+            .args(&self.args)
+            .piped_stdin();
+        for (name, value) in &self.vars {
+            command = command.var(name, value);
+        }
+        match &self.policy {
+            Some(policy) => command.confined(policy.clone()),
+            None => command,
+        }
+    }
 }
 
 /// What `initialize` tells a worker beside the usual; made when it is needed, for it may be large.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 use toolcrib_core::{Context, Event, Health, Standing, Status};
+use toolcrib_sandbox::{Account, Denial, Policy, StartError};
 
 use super::fault::Fault;
 use super::lease::Lease;
@@ -124,6 +125,34 @@ impl Pool {
             Err(_) => {}
         }
         answer
+    }
+
+    /// Hosts that its workers asked for and may not reach, since this was last asked.
+    pub(crate) fn denials(&self) -> Vec<Denial> {
+        let workers: Vec<_> = {
+            let state = self.state();
+            state
+                .members
+                .iter()
+                .map(|member| member.worker.clone())
+                .collect()
+        };
+        workers.iter().flat_map(|worker| worker.denials()).collect()
+    }
+
+    /// What its workers may touch, where they are confined.
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.recipe.policy.as_ref()
+    }
+
+    /// What enforces that, without starting anything; nothing where they are not confined.
+    pub(crate) async fn account(&self) -> Result<Option<Account>, StartError> {
+        let Ground {
+            launcher,
+            environment,
+            ..
+        } = &*self.ground;
+        self.recipe.command().account(launcher, environment).await
     }
 
     /// What a worker of this pool says of itself.

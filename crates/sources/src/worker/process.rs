@@ -11,10 +11,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use toolcrib_core::{Context, Event, Progress};
-use toolcrib_sandbox::{Child, Command, Exit, Stdin};
+use toolcrib_sandbox::{Child, Denial, Exit, Stdin};
 
 use super::Recipe;
 use super::fault::{Ending, Fault};
@@ -72,7 +72,12 @@ struct Desk {
     blame: OnceLock<&'static str>,
     ground: Arc<Ground>,
     mask: Mask,
+    /// Hosts that it asked for and may not reach.
+    denials: Mutex<mpsc::Receiver<Denial>>,
 }
+
+/// How many hosts that were refused are remembered.
+const DENIALS: usize = 8;
 
 #[derive(Default)]
 struct Inbox {
@@ -95,14 +100,11 @@ pub struct GivenUp {
 impl Worker {
     /// Starts a process and greets it.
     pub async fn start(name: &str, recipe: &Recipe, ground: &Arc<Ground>) -> Result<Worker, Fault> {
-        let mut command = Command::new(&recipe.program, &recipe.dir)
-            .args(&recipe.args)
-            .piped_stdin();
-        for (name, value) in &recipe.vars {
-            command = command.var(name, value);
-        }
+        let (denied, denials) = mpsc::channel(DENIALS);
         tracing::debug!(tool = name, "spawn");
-        let mut child = command
+        let mut child = recipe
+            .command()
+            .tell_denied(denied)
             .spawn(&ground.launcher, &ground.environment)
             .await
             .map_err(Fault::Start)?;
@@ -121,6 +123,7 @@ impl Worker {
             blame: OnceLock::new(),
             ground: ground.clone(),
             mask: recipe.mask.clone(),
+            denials: Mutex::new(denials),
         });
         tracing::info!(tool = name, process, "worker.spawn");
         ground.events.tell(Event::WorkerSpawn {
@@ -180,6 +183,16 @@ impl Worker {
 
     pub fn hello(&self) -> Option<&Hello> {
         self.hello.get()
+    }
+
+    /// The hosts that it asked for and may not reach, since this was last asked.
+    pub fn denials(&self) -> Vec<Denial> {
+        let mut denials = self
+            .desk
+            .denials
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| denials.try_recv().ok()).collect()
     }
 
     pub fn concurrency(&self) -> usize {
