@@ -12,6 +12,7 @@ mod peer;
 mod record;
 mod scan;
 mod scripts;
+mod spawn;
 mod stats;
 mod workers;
 
@@ -26,12 +27,13 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            let steps: [(&str, fn()); 7] = [
+            let steps: [(&str, fn()); 8] = [
                 ("calls", calls::run),
                 ("record", record::run),
                 ("mcp", mcp::run),
                 ("workers", workers::run),
                 ("scripts", scripts::run),
+                ("spawn", spawn::run),
                 ("folders", folders::run),
                 ("scan", scan::run),
             ];

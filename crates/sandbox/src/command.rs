@@ -44,8 +44,8 @@ pub enum StartError {
     Exec { program: String, error: io::Error },
     #[error("no process could be started: {0}")]
     Spawn(#[from] io::Error),
-    /// Its policy can't be enforced here, so it was not started.
-    #[error("it can't be confined: {0}")]
+    /// Its policy can't be enforced here, so it was not started. What helps is the refusal's own.
+    #[error("it can't be confined: {}", .0.reason)]
     Refused(#[from] Refusal),
     /// A wall that stood before could not be put up this time, so it was not started.
     #[error("`{program}` could not be confined: the launcher can't {what}: {error}")]

@@ -103,10 +103,9 @@ fn works(place: &Place, controller: &str) -> bool {
         }
     }
     clear_up(&place.parent);
-    let folder = new_folder(place);
-    if fs::create_dir(&folder).is_err() {
+    let Ok(folder) = new_folder(place) else {
         return false;
-    }
+    };
     let files = files(controller, place.unified, &Policy::default());
     let written = files
         .iter()
@@ -116,13 +115,18 @@ fn works(place: &Place, controller: &str) -> bool {
     written
 }
 
-/// Groups are named after the process that made them.
-fn new_folder(place: &Place) -> PathBuf {
+/// Makes a group that is named after this process. In another pid namespace another may have the same number.
+fn new_folder(place: &Place) -> io::Result<PathBuf> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    place
-        .parent
-        .join(format!("toolcrib-{}-{count}", std::process::id()))
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("toolcrib-{}-{count}", std::process::id());
+        let folder = place.parent.join(name);
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
 }
 
 /// Removes what a crib that was killed has left behind.
@@ -181,8 +185,7 @@ impl Group {
             let folder = match known {
                 Some((_, folder)) => folder.clone(),
                 None => {
-                    let folder = new_folder(place);
-                    fs::create_dir(&folder)?;
+                    let folder = new_folder(place)?;
                     group.folders.push(folder.clone());
                     made.push((place, folder.clone()));
                     folder

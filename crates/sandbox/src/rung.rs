@@ -125,6 +125,13 @@ impl Launcher {
         let told = tokio::time::timeout(LOOK, command.output()).await;
         let told = told.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         let mut machine: Machine = serde_json::from_slice(&told.stdout)?;
+        if let Err(lack) = &machine.namespaces {
+            let error = io::Error::from_raw_os_error(lack.errno);
+            // The machine is short of something now; that says nothing about later.
+            if launcher::lacks_resources(&error) {
+                return Err(error);
+            }
+        }
         machine.groups = groups::controllers();
         tracing::debug!(?machine, "what the machine offers for walls");
         Ok(machine)

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use toolcrib_sandbox::{Launcher, launcher};
 
+mod confined;
 mod measure;
 
 #[expect(clippy::print_stdout, reason = "its figures are what it is for")]
@@ -21,6 +22,19 @@ fn main() -> ExitCode {
     };
     for cost in costs {
         println!("{cost}");
+    }
+    for (program, args) in confined::PROGRAMS {
+        let launcher = Launcher::current();
+        let lanes = confined::lanes(&launcher, program, args, rounds / 5);
+        for lane in runtime.block_on(lanes).unwrap_or_default() {
+            let millis = |percent| lane.at(percent).as_secs_f64() * 1e3;
+            let name = &lane.name;
+            println!(
+                "{program:<8} {name:<8} p50 {:.2} ms  p90 {:.2} ms",
+                millis(50),
+                millis(90)
+            );
+        }
     }
     ExitCode::SUCCESS
 }

@@ -39,6 +39,8 @@ def threads():
             threading.Thread(target=time.sleep, args=(5,), daemon=True).start()
             made += 1
     except RuntimeError:
+        # Whoever watches may need a moment.
+        time.sleep(2)
         say("threads", made, "refused")
         os._exit(0)
     time.sleep(3)

@@ -26,8 +26,8 @@ pub fn launcher() -> Launcher {
         reason = "whoever runs the tests chooses how much isolation there is"
     )]
     match std::env::var("TOOLCRIB_MAX_RUNG").as_deref() {
-        Ok("B") => launcher.at_most(Rung::Group),
-        _ => launcher,
+        Ok(letter) => launcher.at_most(Rung::from_letter(letter).unwrap()),
+        Err(_) => launcher,
     }
 }
 
