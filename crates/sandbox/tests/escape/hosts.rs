@@ -128,3 +128,83 @@ async fn programs_that_know_proxies_just_work() {
         assert_eq!(said, "granted\n", "{rung:?} {err}");
     }
 }
+
+/// Serves one word over TLS with a certificate made for it; gives the port. Nothing where there is no openssl.
+fn serve_tls(folder: &std::path::Path) -> Option<(std::process::Child, u16)> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a server of the test's own, outside"
+    )]
+    let command = |program: &str| std::process::Command::new(program);
+    let made = command("openssl")
+        .args([
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+        ])
+        .args([
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+        ])
+        .args(["-keyout", "key.pem", "-out", "cert.pem"])
+        .current_dir(folder)
+        .stdin(std::process::Stdio::null())
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return None;
+    }
+    let script = "import http.server, ssl, sys\n\
+        server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n\
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\n\
+        context.load_cert_chain('cert.pem', 'key.pem')\n\
+        server.socket = context.wrap_socket(server.socket, server_side=True)\n\
+        print(server.server_port, flush=True)\n\
+        server.serve_forever()\n";
+    let mut server = command("python3")
+        .args(["-c", script])
+        .current_dir(folder)
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut line = String::new();
+    let stdout = server.stdout.take()?;
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).ok()?;
+    Some((server, line.trim().parse().ok()?))
+}
+
+#[tokio::test]
+async fn tls_goes_through_the_proxy() {
+    for (rung, launcher) in launchers().await {
+        let arena = Arena::new();
+        let folder = arena.at("tools");
+        std::fs::write(folder.join("word.txt"), "granted").unwrap();
+        let Some((mut server, port)) = serve_tls(&folder) else {
+            return;
+        };
+        let rules = vec![format!("localhost:{port}").parse().unwrap()];
+        let policy = Policy {
+            network: Network::Hosts(rules),
+            ..arena.policy()
+        };
+        let script = format!(
+            "import ssl, urllib.request\n\
+             context = ssl.create_default_context(cafile='{}/cert.pem')\n\
+             print(urllib.request.urlopen('https://localhost:{port}/word.txt', context=context).read().decode())\n",
+            folder.display()
+        );
+        let command = toolcrib_sandbox::Command::new("python3", arena.at("project"))
+            .args(["-c", &script])
+            .confined(policy);
+        let child = command
+            .spawn(&launcher, &arena.environment())
+            .await
+            .unwrap();
+        let (_, said, err) = finish(child).await;
+        let _ = server.kill();
+        let _ = server.wait();
+        assert_eq!(said, "granted\n", "{rung:?} {err}");
+    }
+}

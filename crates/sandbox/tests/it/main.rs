@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
+mod confined;
 mod owner;
 mod start;
 mod streams;
