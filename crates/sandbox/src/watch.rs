@@ -163,7 +163,7 @@ impl Entry {
         } else if self
             .limits
             .memory
-            .is_some_and(|most| tree.resident > most && tree.proportional() > most)
+            .is_some_and(|most| tree.memory > most && tree.proportional() > most)
         {
             Breach::Memory
         } else {

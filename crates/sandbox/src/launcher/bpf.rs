@@ -175,6 +175,7 @@ mod tests {
                     keep_modes: !apart,
                     apart,
                     scoped: apart,
+                    counted: apart,
                 };
                 let rules = calls.rules(5, 1_023);
                 let program = compile(&rules);
@@ -210,6 +211,7 @@ mod tests {
             keep_modes: true,
             apart: false,
             scoped: false,
+            counted: false,
         };
         for (_, cases) in calls.rules(1, 2).values() {
             let length: usize = cases.iter().map(|tests| case(tests, 0).len()).sum();

@@ -19,6 +19,8 @@ pub(crate) struct Calls {
     pub apart: bool,
     /// Something else keeps signals in.
     pub scoped: bool,
+    /// The kernel counts all memory, that of files without a name too.
+    pub counted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -240,6 +242,14 @@ impl Calls {
             .insert(libc::SYS_clone3 as u32, (Verdict::Unknown, Vec::new()));
         for request in TYPING_IOCTL {
             rules.deny(libc::SYS_ioctl, [Test::Is(1, request)]);
+        }
+        // Whoever watches a process must be able to look into it.
+        let look = libc::PR_SET_DUMPABLE as u32;
+        rules.deny(libc::SYS_prctl, [Test::Is(0, look), Test::IsNot(1, 1)]);
+        if !self.counted {
+            for call in [libc::SYS_memfd_create, libc::SYS_memfd_secret] {
+                rules.0.insert(call as u32, (Verdict::Unknown, Vec::new()));
+            }
         }
         self.devices(&mut rules);
         self.foreign_rights(&mut rules);

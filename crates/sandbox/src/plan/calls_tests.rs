@@ -24,6 +24,7 @@ fn calls(sockets: Sockets) -> Calls {
         keep_modes: false,
         apart: true,
         scoped: true,
+        counted: true,
     }
 }
 
@@ -173,4 +174,19 @@ fn no_file_is_made_that_runs_as_its_owner() {
     ] {
         assert_eq!(says(calls, call, &args), verdict, "{call} {args:?}");
     }
+}
+
+#[test]
+fn memory_that_nobody_would_see_is_not_to_be_had() {
+    let counted = calls(Sockets::None);
+    let watched = Calls {
+        counted: false,
+        ..counted
+    };
+    assert_eq!(says(counted, libc::SYS_memfd_create, &[]), None);
+    let unknown = Some(Verdict::Unknown);
+    assert_eq!(says(watched, libc::SYS_memfd_create, &[]), unknown);
+    let hide = [libc::PR_SET_DUMPABLE as u32, 0];
+    assert_eq!(says(counted, libc::SYS_prctl, &hide), DENIED);
+    assert_eq!(says(counted, libc::SYS_prctl, &[hide[0], 1]), None);
 }

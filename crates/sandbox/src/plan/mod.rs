@@ -191,6 +191,7 @@ impl Plan {
                 keep_modes: !mounted && policy.modes == Modes::Kept,
                 apart: mounted,
                 scoped,
+                counted: groups.memory,
             },
             exec: policy.exec,
             enforced: Enforced::of(policy, machine, rung, road),
@@ -392,7 +393,7 @@ fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<
     );
     say(
         !machine.groups.memory,
-        "memory is looked at every 50 ms and may pass its limit in between",
+        "memory is looked at every 50 ms and may pass its limit in between; shared memory that is no longer mapped is not seen",
     );
     let counted = machine.groups.processes || !group && machine.counts_by_namespace();
     say(

@@ -12,8 +12,10 @@ pub(super) struct Tree {
     /// The tool's own processes: neither launcher nor the namespace's first.
     pids: Vec<u32>,
     pub threads: u64,
-    /// Bytes; shared memory counts once per process.
-    pub resident: u64,
+    /// Bytes that are resident, where what several processes share counts for each, and shared memory of no file
+    /// counts whole: it stays when a process has let go of its pages.
+    pub memory: u64,
+    shared: u64,
     /// Processor time of all that live and of those that were waited for.
     pub used: Duration,
 }
@@ -76,6 +78,7 @@ pub(super) fn look(launcher: u32, ours: usize) -> Tree {
     let asked = (!has_lists()).then(by_asking);
     let tick = Duration::from_secs(1) / 100;
     let mut tree = Tree::default();
+    let mut shared = HashMap::new();
     let mut seen = HashSet::new();
     let mut next = vec![(launcher, 0)];
     while let Some((pid, depth)) = next.pop() {
@@ -96,39 +99,61 @@ pub(super) fn look(launcher: u32, ours: usize) -> Tree {
             continue;
         }
         tree.threads += threads;
-        tree.resident += resident(pid);
+        tree.memory += resident(pid);
+        note_shared(pid, &mut shared);
         tree.pids.push(pid);
     }
+    tree.shared = shared.values().sum();
+    tree.memory += tree.shared;
     tree
 }
 
+/// A figure in one of the kernel's lists.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+/// A process's own pages and those of files, in bytes.
 fn resident(pid: u32) -> u64 {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    let pages: u64 = statm
-        .split(' ')
-        .nth(1)
-        .and_then(|pages| pages.parse().ok())
-        .unwrap_or(0);
-    // SAFETY: no memory is touched.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    pages * u64::try_from(size).unwrap_or(4_096)
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let parts = ["RssAnon:", "RssFile:"].map(|name| kilobytes(&status, name).unwrap_or(0));
+    parts.iter().sum::<u64>() * 1_024
+}
+
+/// Notes how far shared memory without a file reaches, once for all that share it.
+fn note_shared(pid: u32, shared: &mut HashMap<String, u64>) {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let nameless = |line: &&str| line.ends_with("/dev/zero (deleted)");
+    for (inode, reach) in maps.lines().filter(nameless).filter_map(shared_part) {
+        let known = shared.entry(inode.to_owned()).or_default();
+        *known = reach.max(*known);
+    }
+}
+
+/// One line of the map: `from-to rights offset device inode name`. Gives the inode, and where the part ends in it.
+fn shared_part(line: &str) -> Option<(&str, u64)> {
+    let mut words = line.split_ascii_whitespace();
+    let (from, to) = words.next()?.split_once('-')?;
+    let offset = words.nth(1)?;
+    let inode = words.nth(1)?;
+    let [from, to, offset] = [from, to, offset].map(|text| u64::from_str_radix(text, 16).ok());
+    Some((inode, offset?.checked_add(to?.checked_sub(from?)?)?))
 }
 
 impl Tree {
-    /// What is resident, with what several processes share divided between them. Slow, so asked for only when it
-    /// matters.
+    /// The same with what several processes share divided between them. Slow, so asked for only when it matters.
     pub(super) fn proportional(&self) -> u64 {
-        self.pids
-            .iter()
-            .map(|pid| {
-                let text =
-                    fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-                let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
-                let kilobytes =
-                    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-                kilobytes.map_or_else(|| resident(*pid), |kilobytes| kilobytes * 1_024)
-            })
-            .sum()
+        let own = |pid: &u32| {
+            let path = format!("/proc/{pid}/smaps_rollup");
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let parts = ["Pss_Anon:", "Pss_File:"].map(|name| kilobytes(&text, name));
+            match parts {
+                [Some(anonymous), Some(files)] => (anonymous + files) * 1_024,
+                _ => resident(*pid),
+            }
+        };
+        self.pids.iter().map(own).sum::<u64>() + self.shared
     }
 
     fn signal(pid: u32, signal: libc::c_int) {
@@ -160,6 +185,8 @@ mod tests {
         let own = std::process::id();
         assert!(started(own).is_some());
         assert!(resident(own) > 1 << 20);
+        let line = "7f00-8f00 rw-s 00001000 00:01 4711     /dev/zero (deleted)";
+        assert_eq!(shared_part(line), Some(("4711", 0x2000)));
         let (threads, _) = threads_and_children(own);
         assert!(threads >= 1);
         assert!(!look(own, 1).pids.contains(&own));

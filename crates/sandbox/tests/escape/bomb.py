@@ -73,6 +73,37 @@ def shared():
     say("shared", len(kept) * 64, "none")
 
 
+def dropped():
+    # The pages stay, though the process lets go of them.
+    kept = []
+    for _ in range(16):
+        memory = mmap.mmap(-1, 64 * MB)
+        for at in range(0, 64 * MB, 4096):
+            memory[at] = 1
+        memory.madvise(mmap.MADV_DONTNEED)
+        kept.append(memory)
+        say("dropped", len(kept) * 64)
+    time.sleep(3)
+    say("dropped", len(kept) * 64, "none")
+
+
+def nameless():
+    # Files in memory, which no map shows.
+    kept = []
+    try:
+        for _ in range(16):
+            file = os.memfd_create("x")
+            for _ in range(64):
+                os.write(file, b"x" * MB)
+            kept.append(file)
+            say("nameless", len(kept) * 64)
+    except OSError:
+        say("nameless", len(kept) * 64, "refused")
+        return
+    time.sleep(3)
+    say("nameless", len(kept) * 64, "none")
+
+
 def several():
     # Each within what one process may have.
     for _ in range(6):

@@ -94,7 +94,7 @@ async fn processes_are_limited() {
 #[tokio::test]
 async fn memory_is_limited() {
     for (rung, launcher) in launchers().await {
-        for kind in ["private", "shared", "several"] {
+        for kind in ["private", "shared", "dropped", "nameless", "several"] {
             let arena = Arena::new();
             let policy = Policy {
                 memory_mb: 256,
