@@ -14,10 +14,16 @@
 //!   tool can't leave its group nor signal the launcher, and the crib takes over from a launcher that is lost.
 //! * Once [`Child::wait`] gives a code or a signal, nothing of the tree is left.
 //!
-//! Not promised: that a program which runs anyway, such as cron or a service manager, starts nothing when a tool asks it
-//! to; and, on [`Rung::Group`], that a tool finds no other way to make its launcher fail, and the crib with it.
+//! With a [`Policy`] ([`Command::confined`]) the process is confined as well: what it may read, write, execute, reach
+//! and use. The policy is translated into a plan for the best [`Rung`] that the machine offers, the launcher carries the
+//! plan out, and what can't be enforced is refused or named ([`Account`]). Nothing is ever left out in silence.
 //!
-//! Not promised yet: confinement of reads, writes, network and resources. A trusted tool may do what the user may.
+//! Not promised: that a program which runs anyway, such as cron or a service manager, starts nothing when an unconfined
+//! tool asks it to; on [`Rung::Group`], that a tool finds no other way to make its launcher fail, and the crib with it;
+//! what a kernel with bugs lets through; what passes through a tunnel to a host that was granted. Without a policy a
+//! process may do what the user may.
+//!
+//! Why: `docs/design/0002-launcher.md`, `docs/design/0013-sandbox.md`.
 
 mod asked;
 mod child;

@@ -49,13 +49,41 @@ impl Interpreter {
     }
 }
 
-/// The first program of this name on the PATH that can be run.
+/// The first program of this name on the PATH that can be run. What version managers put there to look up another one is
+/// passed over, or looked through where that takes no process: a confined process runs one program, not two.
 pub fn on_path(name: &str, place: &Place) -> Option<PathBuf> {
     let path = place.environment.get("PATH").unwrap_or(OsStr::new(""));
-    std::env::split_paths(path)
+    let programs = std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(name))
-        .find(|program| is_runnable(program))
+        .filter(|program| is_runnable(program));
+    let mut found = programs.filter_map(|program| match manager(&program) {
+        None => Some(program),
+        Some(root) => chosen(&root, name, place),
+    });
+    found.next()
+}
+
+/// The folder of the version manager whose stand-in this is.
+fn manager(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent()?;
+    let stands_in = folder.ends_with("shims") || folder.ends_with(".volta/bin");
+    stands_in.then(|| folder.parent().map(Path::to_path_buf))?
+}
+
+/// The program that pyenv would take here: by its variable, the nearest `.python-version`, or its own setting.
+fn chosen(root: &Path, name: &str, place: &Place) -> Option<PathBuf> {
+    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+    let named = place.variables.get("PYENV_VERSION").cloned();
+    let mut above = place.directory().ancestors();
+    let named = named
+        .or_else(|| above.find_map(|folder| read(folder.join(".python-version"))))
+        .or_else(|| read(root.join("version")))?;
+    let versions = named.split([':', '\n']).map(str::trim);
+    let mut programs = versions
+        .filter(|version| !version.is_empty() && !version.contains('/'))
+        .map(|version| root.join("versions").join(version).join("bin").join(name));
+    programs.find(|program| is_runnable(program))
 }
 
 fn is_runnable(program: &Path) -> bool {
