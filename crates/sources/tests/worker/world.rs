@@ -18,7 +18,7 @@ use toolcrib_core::{
 use toolcrib_sandbox::Environment;
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
-use toolcrib_sources::{Folder, Follow, Place, Sources};
+use toolcrib_sources::{Folder, Follow, Place, Sources, Walls};
 
 use crate::lent::{Memory, launcher};
 use crate::memory::{Described, Kept, Said};
@@ -168,6 +168,11 @@ impl World {
         Place {
             workers,
             descriptions: Arc::new(Forgetful),
+            // These tests are about processes that behave in every way; what walls do has tests of its own.
+            walls: Walls {
+                enabled: false,
+                ..Walls::default()
+            },
             scripts: Scripts::new(ScriptSettings {
                 cache,
                 ..ScriptSettings::default()
