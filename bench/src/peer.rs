@@ -66,6 +66,7 @@ pub fn noop() -> Option<Tool> {
         file: None,
         module: "builtin".into(),
         interpreter: None,
+        confined: true,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

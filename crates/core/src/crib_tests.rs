@@ -134,6 +134,7 @@ fn crib_with(spec: Spec, access: Access, run: Arc<dyn Run>) -> Crib {
         file: None,
         module: "builtin".into(),
         interpreter: None,
+        confined: true,
         plugin_name: None,
         access,
         declares: Vec::new(),

@@ -31,6 +31,7 @@ fn tool(name: &str, file: &str, text: &str) -> Arc<Tool> {
         file: (!file.is_empty()).then(|| PathBuf::from(file)),
         module: "m".into(),
         interpreter: None,
+        confined: true,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

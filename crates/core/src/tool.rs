@@ -220,6 +220,8 @@ pub struct Tool {
     pub module: String,
     /// The interpreter that runs it, for tools that need one.
     pub interpreter: Option<PathBuf>,
+    /// False where the user has said that it may do what the user may.
+    pub confined: bool,
     /// The collection's name, for plugin tools.
     pub plugin_name: Option<String>,
     pub access: Access,
@@ -282,6 +284,7 @@ impl Tool {
             && self.shadows == other.shadows
             && self.module == other.module
             && self.interpreter == other.interpreter
+            && self.confined == other.confined
     }
 }
 

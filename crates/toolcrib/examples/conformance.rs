@@ -150,6 +150,7 @@ fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
         file: None,
         module: "builtin".into(),
         interpreter: None,
+        confined: true,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

@@ -284,7 +284,11 @@ impl Opened {
 
     /// The project and its trust, in words for a person.
     pub fn project_line(&self) -> String {
-        plain(&self.raw_project_line()).into_owned()
+        let line = plain(&self.raw_project_line()).into_owned();
+        match self.settings.walls.enabled {
+            true => line,
+            false => format!("{line}; THE SANDBOX IS OFF: every tool may do what you may"),
+        }
     }
 
     fn raw_project_line(&self) -> String {

@@ -114,6 +114,7 @@ fn crib(access: Access) -> (Crib, Arc<Pages>) {
         file: None,
         module: "builtin".into(),
         interpreter: None,
+        confined: true,
         plugin_name: None,
         access,
         declares: Vec::new(),

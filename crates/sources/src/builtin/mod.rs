@@ -91,6 +91,7 @@ impl Builtin {
             file: None,
             module: "builtin".to_owned(),
             interpreter: None,
+            confined: true,
             plugin_name: None,
             access: Access::Open,
             declares: Vec::new(),

@@ -206,12 +206,14 @@ impl<'a> Definition<'a> {
             file: self.home.file.clone(),
             module: self.home.module.clone(),
             interpreter: None,
+            confined: true,
             plugin_name: None,
             access: self.home.access.clone(),
             stale: false,
             shadows: Vec::new(),
             run: Arc::new(run(None)),
         };
+        tool.confined = place.walls.are_up(tool.name());
         permits::judge(&mut tool, place);
         if let Some(workshop) = workshop {
             let pool = workshop.pool(&tool, place);

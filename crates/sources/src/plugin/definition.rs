@@ -225,12 +225,14 @@ impl Collection<'_> {
             file: Some(self.origin.file.to_path_buf()),
             module: format!("plugin.{}", self.name),
             interpreter: None,
+            confined: true,
             plugin_name: Some(self.name.to_owned()),
             access: self.origin.access.clone(),
             stale: false,
             shadows: Vec::new(),
             run: ready.run,
         };
+        tool.confined = self.place.walls.are_up(tool.name());
         permits::judge(&mut tool, self.place);
         tool
     }

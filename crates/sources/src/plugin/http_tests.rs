@@ -117,6 +117,7 @@ async fn call(http: &Http, arguments: Value) -> CallResult {
         file: None,
         module: "plugin.t".into(),
         interpreter: None,
+        confined: true,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),

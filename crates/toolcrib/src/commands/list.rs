@@ -74,11 +74,14 @@ fn origin(tool: &ToolView) -> String {
 }
 
 fn status(tool: &ToolView) -> String {
+    let mut status = tool.status.clone();
     if tool.stale {
-        format!("{}, stale", tool.status)
-    } else {
-        tool.status.clone()
+        status.push_str(", stale");
     }
+    if tool.sandbox.is_some() {
+        status.push_str(", unconfined");
+    }
+    status
 }
 
 /// The first line, cut where a table still looks like one.

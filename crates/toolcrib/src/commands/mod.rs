@@ -19,6 +19,7 @@ mod call;
 mod calls;
 mod completions;
 mod connect;
+mod doctor;
 mod errors;
 mod grant;
 mod health;
@@ -65,6 +66,7 @@ Start:
   init         Make this folder a project with one working tool
   new          Write a new tool from a template, ready to be changed
   connect      Print what a coding agent needs to use the tools
+  doctor       Say how tools are confined here, and what is wrong
 
 Use:
   list         List the tools there are, and what did not load
@@ -127,6 +129,7 @@ pub enum Verb {
     Init(init::Init),
     New(new::New),
     Connect(connect::Connect),
+    Doctor(doctor::Doctor),
     List(list::List),
     Show(show::Show),
     Call(call::Call),
@@ -212,6 +215,7 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Init(command) => command.run(scene).await,
         Verb::New(command) => command.run(scene).await,
         Verb::Connect(command) => command.run(scene),
+        Verb::Doctor(command) => command.run(scene).await,
         Verb::Trust(command) => command.run(scene).await,
         Verb::List(command) => command.run(scene).await,
         Verb::Show(command) => command.run(scene).await,

@@ -61,6 +61,8 @@ fn facts(tool: &ToolView) -> Vec<(&'static str, String)> {
     );
     fact("file", tool.file.clone());
     fact("runs with", tool.interpreter.clone());
+    let off = "off: it may do what you may, as your settings say";
+    fact("sandbox", tool.sandbox.as_ref().map(|_| off.to_owned()));
     fact("module", Some(tool.module.clone()));
     fact("for agents", Some(tool.mcp_name.clone()));
     fact("version", tool.version.clone());

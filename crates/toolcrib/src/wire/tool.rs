@@ -28,6 +28,9 @@ pub struct ToolView {
     /// The interpreter that runs it, for tools that need one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<String>,
+    /// `off` where the user has said that it may do what the user may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +91,7 @@ impl From<&Tool> for ToolView {
                 .interpreter
                 .as_ref()
                 .map(|path| path.display().to_string()),
+            sandbox: (!tool.confined).then(|| "off".to_owned()),
             plugin_name: tool.plugin_name.clone(),
             version: spec.version.clone(),
             tags: spec.tags.clone(),

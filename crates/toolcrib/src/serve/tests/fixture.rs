@@ -63,6 +63,7 @@ pub fn tool(name: &str, run: Arc<dyn Run>) -> Tool {
         file: None,
         module: "builtin".into(),
         interpreter: None,
+        confined: true,
         plugin_name: None,
         access: Access::Open,
         declares: Vec::new(),
