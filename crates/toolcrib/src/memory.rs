@@ -97,11 +97,13 @@ impl Memory {
 
     /// What was granted. Where the store can't be read nothing counts as granted, and the reason is told.
     pub async fn grants(&self) -> Grants {
-        let all = match self.store() {
-            Ok(store) => store.grants().list(None).await,
-            Err(error) => Err(error),
+        let read = async {
+            let store = self.store()?;
+            // A file that was moved away can still be read by who has it open; what it says no longer counts.
+            store.probe().await?;
+            store.grants().list(None).await
         };
-        match all {
+        match read.await {
             Ok(all) => Grants::new(all),
             Err(error) => Grants::unknown(error.to_string()),
         }

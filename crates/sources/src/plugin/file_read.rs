@@ -1,7 +1,7 @@
 //! Runs a file-read tool: one regular file beneath `basePath`, opened by the kernel, no larger than `maxSize`.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -10,9 +10,9 @@ use toolcrib_core::{
     Attachment, AttachmentKind, BoxFuture, Call, CallError, CallResult, Outcome, Permit, Spec,
 };
 
-use crate::Place;
-use crate::beneath::{self, Opened, base_folder};
+use crate::beneath::{self, Opened};
 use crate::fields::{Fields, Report};
+use crate::{Place, permits};
 
 pub const FIELDS: [&str; 4] = ["type", "basePath", "maxSize", "timeout"];
 
@@ -85,16 +85,10 @@ impl FileRead {
             return Err(CallError::invalid("`path` must be given as a string")
                 .hint("name a file of the tool's folder"));
         };
-        let base = base_folder(self.place.project.as_deref(), &self.base).ok_or_else(|| {
-            CallError::unavailable(format!(
-                "`{}` starts at the project, but there is no project",
-                self.base
-            ))
-            .hint("run in a project, or pass `--project DIR`")
-        })?;
-        let project = self.place.project.as_deref().map(PathBuf::from);
-        let (path, max_size) = (path.to_owned(), self.max_size);
-        let work = move || read(project, &base, &path, max_size);
+        let place = self.place.clone();
+        let permit = call.tool.permit.clone();
+        let (base, path, max_size) = (self.base.clone(), path.to_owned(), self.max_size);
+        let work = move || read(place.project.as_deref(), &permit, &base, &path, max_size);
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| CallError::internal(error.to_string()))?
@@ -107,14 +101,45 @@ impl toolcrib_core::Run for FileRead {
     }
 }
 
-fn read(project: Option<PathBuf>, base: &std::path::Path, path: &str, max_size: u64) -> CallResult {
-    let opened = match project
-        .as_deref()
-        .and_then(|project| Some((project, base.strip_prefix(project).ok()?)))
-    {
-        Some((project, inside)) => beneath::open_nested(project, inside, path)?,
-        None => beneath::open(base, path)?,
+/// Opens the file below the folder that `base` leads to now: one in the project, or one that was granted.
+fn open(
+    project: Option<&Path>,
+    permit: &Permit,
+    base: &str,
+    path: &str,
+) -> Result<Opened, CallError> {
+    let Some(found) = permits::real(project, base) else {
+        let message = format!("`{base}` starts at the project, but there is no project");
+        return Err(
+            CallError::unavailable(message).hint("run in a project, or pass `--project DIR`")
+        );
     };
+    if let (Some(project), false) = (project, found.starts_with('/')) {
+        let inside = if found == "." { "" } else { &found };
+        return beneath::open_nested(project, Path::new(inside), path);
+    }
+    let wanted = Permit {
+        read: vec![found.clone()],
+        ..Permit::default()
+    };
+    if permit.covers(&wanted).is_err() {
+        let message =
+            format!("the tool's folder `{base}` leads to `{found}`, which nobody granted");
+        return Err(CallError::denied(message).hint(
+            "look where it leads; `toolcrib reload`, then `toolcrib grant` if that is meant so",
+        ));
+    }
+    beneath::open(Path::new(&found), path)
+}
+
+fn read(
+    project: Option<&Path>,
+    permit: &Permit,
+    base: &str,
+    path: &str,
+    max_size: u64,
+) -> CallResult {
+    let opened = open(project, permit, base, path)?;
     let bytes = bounded(opened, path, max_size)?;
     let size = bytes.len();
     let outcome = match String::from_utf8(bytes) {
@@ -217,7 +242,7 @@ mod tests {
 
     fn try_read(root: &std::path::Path, base: &str, path: &str, max: u64) -> CallResult {
         let project = root.join("p");
-        read(Some(project.clone()), &project.join(base), path, max)
+        read(Some(&project), &Permit::default(), base, path, max)
     }
 
     #[test]
@@ -273,6 +298,13 @@ mod tests {
         let root = project();
         let error = try_read(root.path(), "out", "outer", 100).unwrap_err();
         assert_eq!(error.code, ErrorCode::Denied);
+        let granted = Permit {
+            read: vec![root.path().canonicalize().unwrap().display().to_string()],
+            ..Permit::default()
+        };
+        let project = root.path().join("p");
+        let outcome = read(Some(&project), &granted, "out", "outer", 100).unwrap();
+        assert_eq!(outcome.output, "o");
         let missing = try_read(root.path(), "nowhere", "a.md", 100).unwrap_err();
         assert_eq!(missing.code, ErrorCode::Unavailable);
     }

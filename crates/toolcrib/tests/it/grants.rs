@@ -363,3 +363,32 @@ async fn without_the_store_nothing_beyond_the_default_runs() {
     std::fs::rename(&away, &store).unwrap();
     until(&crib, "say", "active").await;
 }
+
+#[test]
+fn a_folder_outside_the_project_is_read_once_it_is_granted() {
+    let world = World::trusted();
+    std::fs::create_dir(world.root().join("notes")).unwrap();
+    std::fs::write(world.root().join("notes/a.txt"), "a note").unwrap();
+    std::os::unix::fs::symlink(world.root().join("notes"), world.project().join("link")).unwrap();
+    let tool = |name: &str, base: &str| {
+        json!({"name": name, "description": "Reads notes",
+               "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
+               "handler": {"type": "file-read", "basePath": base}})
+    };
+    let tools = [tool("up", "../notes"), tool("link", "link")];
+    world.write_tool(
+        "a.json",
+        json!({"name": "notes", "tools": tools}).to_string(),
+    );
+    for name in ["up", "link"] {
+        let call = || world.run(&["call", name, "path=a.txt"]);
+        call().exits(3);
+        granted(&world, &[name, "--read", "../notes"]);
+        assert_eq!(call().exits(0).stdout.trim(), "a note");
+    }
+    // What a link leads to is what was granted, and not where it leads later.
+    std::fs::remove_file(world.project().join("link")).unwrap();
+    std::os::unix::fs::symlink(world.home(), world.project().join("link")).unwrap();
+    world.run(&["call", "link", "path=a.txt"]).exits(3);
+    world.run(&["call", "up", "path=a.txt"]).exits(0);
+}
