@@ -56,7 +56,7 @@ impl Grantor {
             permit = permit.join(&tool.asks);
         }
         let new = of(tool, permit, wanted.follow)?;
-        let grant = self.book()?.add(new).await.map_err(refused)?;
+        let (grant, _) = self.book()?.add(new).await.map_err(refused)?;
         self.settle().await;
         Ok(grant)
     }

@@ -79,10 +79,13 @@ impl Shelf {
         let news = match reread {
             Reread::Anew if same => {
                 let mut news = self.folder.load(file, content, place, last_good);
-                // The text is kept already, and who has answered afresh is not asked once more.
-                news.keep = None;
+                // Who has answered afresh is not asked once more.
                 if answered && let Found::Again(update, _) = news.update {
                     news.update = Found::Update(update);
+                }
+                // The text of what is known was kept when it was new.
+                if let Found::Update(_) = news.update {
+                    news.keep = None;
                 }
                 Some(news)
             }

@@ -24,13 +24,16 @@ impl GrantBook {
         GrantBook { db }
     }
 
-    /// Keeps a grant. What was granted already, word for word, is not kept twice.
-    pub async fn add(&self, new: NewGrant) -> Result<Grant, StoreError> {
-        let mut kept = self.add_all(vec![new]).await?;
-        kept.pop().ok_or_else(|| StoreError::Unfit {
-            what: "a grant".to_owned(),
-            why: "it was not kept",
-        })
+    /// Keeps a grant, and says whether it is new: what was granted already, word for word, is not kept twice.
+    pub async fn add(&self, new: NewGrant) -> Result<(Grant, bool), StoreError> {
+        let mut tx = self.db.begin().await?;
+        tx.change(Kind::Grants).await?;
+        let (grant, is_new) = self.keep(&mut tx, new).await?;
+        match is_new {
+            true => tx.commit().await?,
+            false => tx.rollback().await?,
+        }
+        Ok((grant, is_new))
     }
 
     /// Keeps all of these grants, or none.
@@ -38,24 +41,27 @@ impl GrantBook {
         let mut kept = Vec::new();
         let mut tx = self.db.begin().await?;
         tx.change(Kind::Grants).await?;
-        let mut new = false;
+        let mut any_new = false;
         for one in all {
-            let rows = tx.rows(OF_TOOL, values![&one.tool, &one.origin]).await?;
-            let before = self.read(&rows)?;
-            let same = |grant: &Grant| grant.binding == one.binding && grant.permit == one.permit;
-            match before.into_iter().find(same) {
-                Some(grant) => kept.push(grant),
-                None => {
-                    kept.push(insert(&mut tx, one).await?);
-                    new = true;
-                }
-            }
+            let (grant, is_new) = self.keep(&mut tx, one).await?;
+            kept.push(grant);
+            any_new |= is_new;
         }
-        match new {
+        match any_new {
             true => tx.commit().await?,
             false => tx.rollback().await?,
         }
         Ok(kept)
+    }
+
+    async fn keep(&self, tx: &mut Tx<'_>, new: NewGrant) -> Result<(Grant, bool), StoreError> {
+        let rows = tx.rows(OF_TOOL, values![&new.tool, &new.origin]).await?;
+        let before = self.read(&rows)?;
+        let same = |grant: &Grant| grant.binding == new.binding && grant.permit == new.permit;
+        match before.into_iter().find(same) {
+            Some(grant) => Ok((grant, false)),
+            None => Ok((insert(tx, new).await?, true)),
+        }
     }
 
     /// All grants, or those of the tools of one name, oldest first within a tool.

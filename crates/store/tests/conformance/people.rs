@@ -24,11 +24,12 @@ pub async fn grants_come_and_go(site: Site) {
         },
     };
     let content = || Binding::Content("h".to_owned());
-    let bound = grants.add(new("b", "/p/b", content())).await.unwrap();
+    let (bound, is_new) = grants.add(new("b", "/p/b", content())).await.unwrap();
+    assert!(is_new);
     let before = store.revisions().await.unwrap().grants;
     // The same, word for word, is the same grant, and nobody has to hear of it.
     let again = grants.add(new("b", "/p/b", content())).await.unwrap();
-    assert_eq!(again, bound);
+    assert_eq!(again, (bound.clone(), false));
     assert_eq!(store.revisions().await.unwrap().grants, before);
     let others = vec![
         new("a", "registered", Binding::Follow),

@@ -168,7 +168,8 @@ impl Registrar {
         })
     }
 
-    /// Grants what a registration asks for, in the content that was looked at: who registers it says yes to it.
+    /// Grants what a registration asks for, in the content that was looked at: who registers it says yes to it. Gives
+    /// the grant, if it is new.
     async fn grant(&self, tool: &CustomTool, asks: Permit) -> Result<Option<Grant>, CallError> {
         if asks.is_empty() {
             return Ok(None);
@@ -180,9 +181,9 @@ impl Registrar {
             permit: asks,
         };
         let book = self.memory.store().map_err(refused)?.grants();
-        let grant = book.add(new).await.map_err(refused)?;
+        let (grant, is_new) = book.add(new).await.map_err(refused)?;
         self.regrant().await;
-        Ok(Some(grant))
+        Ok(is_new.then_some(grant))
     }
 
     /// What was granted to a registration that was not kept is taken back.

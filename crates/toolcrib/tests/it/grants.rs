@@ -286,6 +286,9 @@ async fn what_is_registered_is_granted_with_it_and_ends_with_it() {
     let (_, list) = crib.get("/grants?tool=w").await;
     assert_eq!(list["grants"][0]["origin"], "registered");
     assert_eq!(list["grants"][0]["write"], json!(["."]));
+    // Who fails to register it again takes nothing from it.
+    assert_eq!(crib.post("/custom-tools", body).await.0, 409);
+    assert_eq!(call().await, 200);
     // It is for what the files held then.
     let text = std::fs::read_to_string(&script).unwrap();
     std::fs::write(&script, format!("{text}\n# changed\n")).unwrap();
