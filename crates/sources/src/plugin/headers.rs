@@ -3,7 +3,6 @@
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use toolcrib_core::CallError;
-use toolcrib_sandbox::Environment;
 
 use crate::fields::Report;
 use crate::options::is_variable;
@@ -74,20 +73,20 @@ impl Headers {
             })
     }
 
-    /// The headers as they are sent. No error ever holds a value.
-    pub fn filled(&self, environment: &Environment) -> Result<HeaderMap, CallError> {
+    /// The headers as they are sent, with variables that may be read. No error ever holds a value.
+    pub fn filled<'v>(
+        &self,
+        variable: impl Fn(&str) -> Option<&'v str>,
+    ) -> Result<HeaderMap, CallError> {
         let mut map = HeaderMap::new();
         for (name, parts) in &self.0 {
             let mut text = String::new();
             for part in parts {
                 match part {
                     Part::Text(literal) => text.push_str(literal),
-                    Part::Variable(variable) => text.push_str(
-                        environment
-                            .get(variable)
-                            .and_then(|value| value.to_str())
-                            .ok_or_else(|| missing(variable))?,
-                    ),
+                    Part::Variable(name) => {
+                        text.push_str(variable(name).ok_or_else(|| missing(name))?);
+                    }
                 }
             }
             let mut value = HeaderValue::from_str(text.trim()).map_err(|_| {
@@ -165,13 +164,17 @@ mod tests {
 
     #[test]
     fn variables_come_from_the_environment_only() {
-        let environment =
-            Environment::from_vars([("LANG".into(), "C".into()), ("TZ".into(), "a\nb".into())]);
+        let environment = |name: &str| {
+            [("LANG", "C"), ("TZ", "a\nb")]
+                .into_iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| v)
+        };
         let (headers, problems) =
             read(serde_json::json!({"X-A": "l=${LANG}; $x", "Accept": "*/*"}));
         assert!(problems.is_empty());
         assert_eq!(headers.variables().collect::<Vec<_>>(), ["LANG"]);
-        let filled = headers.filled(&environment).unwrap();
+        let filled = headers.filled(environment).unwrap();
         assert_eq!(filled["x-a"], "l=C; $x");
         let kept = for_another_server(filled);
         assert_eq!(
@@ -181,12 +184,12 @@ mod tests {
 
         let error = read(serde_json::json!({"X-A": "${NO_SUCH}"}))
             .0
-            .filled(&environment)
+            .filled(environment)
             .unwrap_err();
         assert!(error.message.contains("NO_SUCH"));
         let error = read(serde_json::json!({"X-A": "${TZ}"}))
             .0
-            .filled(&environment)
+            .filled(environment)
             .unwrap_err();
         assert!(!format!("{error:?}").contains("a\\nb"));
     }

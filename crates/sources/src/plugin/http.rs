@@ -143,7 +143,16 @@ impl Http {
 
     async fn execute(&self, call: &Call) -> CallResult {
         let mut url = self.endpoint.build(&call.arguments)?;
-        let mut headers = self.headers.filled(&self.place.environment)?;
+        let mut headers = self.headers.filled(|name| {
+            let allowed = self
+                .place
+                .environment
+                .get(name)
+                .and_then(|value| value.to_str());
+            let granted = call.tool.permit.env.iter().any(|one| one == name);
+            let value = self.place.variables.get(name).filter(|_| granted);
+            allowed.or(value.map(String::as_str))
+        })?;
         let mut method = self.method.clone();
         let mut json = None;
         let remaining = self.endpoint.remaining(&call.arguments);
