@@ -13,7 +13,12 @@ use tokio::io::AsyncReadExt;
 use toolcrib_sandbox::{Child, Command, Environment, Exit, Launcher, Policy, Rung};
 
 pub const GUARD: &str = include_str!("guard.py");
-pub const ATTACK: &str = include_str!("attack.py");
+/// Every attempt as a function, and how they are run.
+pub const ATTACK: &str = concat!(
+    include_str!("attack.py"),
+    "\n",
+    include_str!("attack_beyond.py")
+);
 
 /// Set where this program was started again as root with everything of its own.
 pub const AS_ROOT: &str = "TOOLCRIB_TEST_AS_ROOT";

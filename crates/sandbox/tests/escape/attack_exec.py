@@ -1,4 +1,4 @@
-# Attempts of a tool that may execute other programs. Follows guard.py and attack.py.
+# Attempts of a tool that may execute other programs. Follows guard.py, attack.py and attack_beyond.py.
 import subprocess
 
 RUNS = []

@@ -1,4 +1,4 @@
-# Attempts of a tool that may reach one host through the proxy. Follows guard.py and attack.py.
+# Attempts of a tool that may reach one host through the proxy. Follows guard.py, attack.py and attack_beyond.py.
 import urllib.request
 
 PROXY = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")

@@ -1,4 +1,4 @@
-# Attempts of a tool that has the machine's own network. Follows guard.py and attack.py.
+# Attempts of a tool that has the machine's own network. Follows guard.py, attack.py and attack_beyond.py.
 print("connect\t%s\t" % ("held" if connect_to_loopback() else "BROKEN"), flush=True)
 ATTEMPTS[:] = [
     reach_an_abstract_socket,

@@ -1,4 +1,4 @@
-# Attempts of a tool that may write the project. Follows guard.py and attack.py, whose attempts it replaces.
+# Attempts of a tool that may write the project. Follows guard.py, attack.py and attack_beyond.py, whose attempts it replaces.
 PROJECT = AT["project"]
 WRITES = []
 
@@ -97,7 +97,7 @@ def write_through_a_link_out():
 
 @writing
 def go_up_and_write():
-    return plant(PROJECT + "/../home/planted")
+    return plant(os.path.join(PROJECT, "..", "home", "planted"))
 
 
 @writing
