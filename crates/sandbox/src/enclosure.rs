@@ -102,9 +102,12 @@ impl Enclosure {
         };
         let folder = scratch.as_ref().map_or(setting.tmp, TempDir::path);
         let mut plan = plan(launcher, policy, &program, setting, folder).await?;
-        for path in &plan.placeholders {
-            // It may have come to be meanwhile, which is as good.
-            let _ = std::fs::create_dir(path);
+        for path in std::mem::take(&mut plan.placeholders) {
+            // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
+            // and there is nothing to protect.
+            if std::fs::create_dir(&path).is_err() && !path.exists() {
+                plan.mounts.retain(|mount| mount.path != path);
+            }
         }
         let mut listener = None;
         if let Road::Asked { port } = &mut plan.road {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Programs, libraries, and the few settings without which they don't start or speak the user's language. Nothing in
 /// here is a secret, not even for root.
-const SYSTEM: [&str; 44] = [
+const SYSTEM: [&str; 45] = [
     "/usr",
     "/lib",
     "/lib32",
@@ -21,11 +21,11 @@ const SYSTEM: [&str; 44] = [
     "/etc/debian_version",
     "/etc/fonts",
     "/etc/gai.conf",
+    "/etc/gitconfig",
     "/etc/group",
     "/etc/host.conf",
     "/etc/hosts",
     "/etc/inputrc",
-    "/etc/java-17-openjdk",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
@@ -40,14 +40,15 @@ const SYSTEM: [&str; 44] = [
     "/etc/pki/ca-trust/extracted",
     "/etc/pki/tls/cert.pem",
     "/etc/pki/tls/certs",
+    "/etc/profile",
     "/etc/protocols",
-    "/etc/python3",
     "/etc/resolv.conf",
     "/etc/services",
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
     "/etc/terminfo",
     "/etc/timezone",
+    "/etc/wgetrc",
     "/sys/devices/system/cpu",
 ];
 
@@ -73,8 +74,18 @@ const OF_A_PREFIX: [&str; 9] = [
     "pyvenv.cfg",
 ];
 
+/// What the names of folders in /etc begin with that interpreters read when they start.
+const INTERPRETERS: [&str; 2] = ["java-", "python3"];
+
 pub(crate) fn paths() -> impl Iterator<Item = PathBuf> {
-    SYSTEM.iter().map(PathBuf::from)
+    let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten();
+    let of_interpreters = entries.filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        INTERPRETERS.iter().any(|begin| name.starts_with(begin))
+    });
+    let system = SYSTEM.iter().map(PathBuf::from);
+    system.chain(of_interpreters.map(|entry| entry.path()))
 }
 
 /// What belongs to a program at this path: its own file, and the libraries of the prefix it is installed in, such as

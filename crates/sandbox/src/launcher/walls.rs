@@ -326,7 +326,7 @@ pub(super) fn raise_loopback() -> io::Result<()> {
         request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
         check(libc::ioctl(
             socket.as_raw_fd(),
-            libc::SIOCSIFFLAGS,
+            libc::SIOCSIFFLAGS as _,
             &raw const request,
         ))
         .map(|_| ())

@@ -190,3 +190,18 @@ async fn the_machine_is_surveyed_and_tools_are_accounted_for() {
         );
     }
 }
+
+/// Where the user can't make `.git`, the tool can't either.
+#[tokio::test]
+async fn a_project_of_somebody_else_can_be_named() {
+    if is_root() {
+        return;
+    }
+    for (_, launcher) in confining().await {
+        let mut policy = Policy::default_for(Path::new("/usr/share"), Some(Path::new("/usr")));
+        policy.write.push("/usr".into());
+        let command = Command::new("true", "/usr").confined(policy);
+        let mut child = command.spawn(&launcher, &environment()).await.unwrap();
+        assert_eq!(child.wait().await.unwrap(), Exit::Code(0));
+    }
+}
