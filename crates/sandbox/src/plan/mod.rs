@@ -207,7 +207,7 @@ impl Plan {
                 cpu_percent: (!groups.cpu).then_some(policy.cpu_percent),
                 // In a group the launcher's sentry is seen too.
                 processes: (!groups.processes && !by_namespace)
-                    .then_some(policy.processes + u32::from(!mounted)),
+                    .then_some(policy.processes.saturating_add(u32::from(!mounted))),
                 ours: if mounted { 2 } else { 1 },
             },
         })
