@@ -68,7 +68,10 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         None => Policy::default_for(project.unwrap_or(Path::new("/nonexistent")), project),
     };
     policy.read.extend(paths(&permit.read));
+    // What is not there can't be read; and rules are about what is there.
+    policy.read.retain(|path| path.exists());
     policy.write = paths(&permit.write);
+    policy.write.retain(|path| path.exists() || made(path));
     policy.exec = match permit.exec {
         true => Exec::Allowed,
         false => Exec::Once,
@@ -88,6 +91,18 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         policy.cpu_percent = most.clamp(1, MOST_CPU_PERCENT);
     }
     policy
+}
+
+/// Makes what was granted to be written and is not there yet: a folder, or a file where the name has a suffix.
+fn made(path: &Path) -> bool {
+    let made = match path.extension() {
+        None => std::fs::create_dir_all(path),
+        Some(_) => std::fs::File::create_new(path).map(drop),
+    };
+    if let Err(error) = &made {
+        tracing::warn!(%error, path = %path.display(), "what a tool may write can't be made");
+    }
+    made.is_ok()
 }
 
 /// What a process is promised, in words.

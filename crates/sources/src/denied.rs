@@ -82,7 +82,8 @@ impl Failure<'_> {
         if let Some(host) = self.text("host") {
             return Some((format!("`{host}`"), format!("--net {host}")));
         }
-        let message = self.message.to_ascii_lowercase();
+        let trace = self.text("traceback").unwrap_or_default();
+        let message = format!("{}\n{trace}", self.message).to_ascii_lowercase();
         let words = [
             "urlopen",
             "socket",
@@ -103,7 +104,7 @@ fn within(folders: &[PathBuf], path: &Path) -> bool {
 
 fn is_system(path: &Path) -> bool {
     let system = [
-        "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/dev", "/tmp",
+        "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/dev",
     ];
     system.iter().any(|folder| path.starts_with(folder))
 }

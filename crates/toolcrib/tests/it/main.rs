@@ -7,6 +7,7 @@ mod auth;
 mod bad_input;
 mod chaos;
 mod cli;
+mod confined;
 mod conformance;
 mod definitions;
 mod degraded;

@@ -18,8 +18,20 @@ pub fn marker() -> String {
     format!("86400.{:08}{next:04}", std::process::id())
 }
 
-/// A tool `name` that runs [`PROGRAM`], with further fields of `tool.json` and arguments of the program.
+/// Takes the walls away that would keep a test's programs from what they are for: to leave marks and daemons behind.
+pub fn unconfined(world: &World) {
+    let folder = world.home().join(".config/toolcrib");
+    let file = folder.join("config.toml");
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    if !text.contains("sandbox_enabled") {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(&file, format!("sandbox_enabled = false\n{text}")).unwrap();
+    }
+}
+
+/// A tool `name` that runs [`PROGRAM`], unconfined, with further fields of `tool.json` and arguments of the program.
 pub fn write_program(world: &World, name: &str, marker: &str, args: &[&str], fields: Value) {
+    unconfined(world);
     let told = told(world);
     let mut all = vec!["tool.py", marker, told.to_str().unwrap()];
     all.extend(args);
