@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::StartError;
 use crate::machine::Refusal;
+use crate::stand_in::{behind, is_stand_in};
 
 /// How much of a first line the kernel reads.
 const LINE: u64 = 256;
@@ -151,11 +152,12 @@ pub(crate) fn unfold(
         scripts: Vec::new(),
     };
     for _ in 0..DEPTH {
-        let line = first_line(&unfolded.file).filter(|line| !line.is_empty());
-        let Some(line) = line else {
-            return Ok(unfolded);
-        };
-        if is_shim(&unfolded.file) {
+        if is_stand_in(&unfolded.file) {
+            let usual = path.unwrap_or(OsStr::new(USUAL));
+            if let Some(behind) = behind(&unfolded.file, dir, usual) {
+                unfolded.file = behind;
+                continue;
+            }
             return Err(Refusal::new(
                 format!(
                     "`{}` only looks up another program and executes it",
@@ -164,6 +166,10 @@ pub(crate) fn unfold(
                 "name that program itself, such as `pyenv which python3` prints it, or grant exec",
             ));
         }
+        let line = first_line(&unfolded.file).filter(|line| !line.is_empty());
+        let Some(line) = line else {
+            return Ok(unfolded);
+        };
         let (file, mut argv) = interpreter_of(&unfolded.file, &line, dir, path)?;
         argv.push(unfolded.file.clone().into());
         argv.extend(unfolded.argv.into_iter().skip(1));
@@ -175,12 +181,6 @@ pub(crate) fn unfold(
         format!("the interpreters that `{shown}` leads to are scripts without end"),
         "name a program in its first line",
     ))
-}
-
-/// Scripts that version managers put on PATH.
-fn is_shim(file: &Path) -> bool {
-    file.parent()
-        .is_some_and(|folder| folder.ends_with("shims"))
 }
 
 fn interpreter_of(

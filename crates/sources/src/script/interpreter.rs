@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use toolcrib_sandbox::{behind, is_stand_in};
+
 use crate::Place;
 
 /// A program that runs scripts of some language.
@@ -49,41 +51,18 @@ impl Interpreter {
     }
 }
 
-/// The first program of this name on the PATH that can be run. What version managers put there to look up another one is
-/// passed over, or looked through where that takes no process: a confined process runs one program, not two.
+/// The first program of this name on the PATH that can be run; where that is a version manager's stand-in, the program
+/// behind it.
 pub fn on_path(name: &str, place: &Place) -> Option<PathBuf> {
     let path = place.environment.get("PATH").unwrap_or(OsStr::new(""));
-    let programs = std::env::split_paths(path)
+    let mut programs = std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .filter(|program| is_runnable(program));
-    let mut found = programs.filter_map(|program| match manager(&program) {
-        None => Some(program),
-        Some(root) => chosen(&root, name, place),
-    });
-    found.next()
-}
-
-/// The folder of the version manager whose stand-in this is.
-fn manager(program: &Path) -> Option<PathBuf> {
-    let folder = program.parent()?;
-    let stands_in = folder.ends_with("shims") || folder.ends_with(".volta/bin");
-    stands_in.then(|| folder.parent().map(Path::to_path_buf))?
-}
-
-/// The program that pyenv would take here: by its variable, the nearest `.python-version`, or its own setting.
-fn chosen(root: &Path, name: &str, place: &Place) -> Option<PathBuf> {
-    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
-    let named = place.variables.get("PYENV_VERSION").cloned();
-    let mut above = place.directory().ancestors();
-    let named = named
-        .or_else(|| above.find_map(|folder| read(folder.join(".python-version"))))
-        .or_else(|| read(root.join("version")))?;
-    let versions = named.split([':', '\n']).map(str::trim);
-    let mut programs = versions
-        .filter(|version| !version.is_empty() && !version.contains('/'))
-        .map(|version| root.join("versions").join(version).join("bin").join(name));
-    programs.find(|program| is_runnable(program))
+        .map(|folder| folder.join(name));
+    let found = programs.find(|program| is_runnable(program))?;
+    match is_stand_in(&found) {
+        true => behind(&found, place.directory(), path),
+        false => Some(found),
+    }
 }
 
 fn is_runnable(program: &Path) -> bool {
