@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib_core::{Access, ErrorType, Problem, Scope, SourceKind, Tool};
+use toolcrib_sandbox::Exec;
 
 use crate::confine::Workshop;
 use crate::draft::{Afterwards, Read};
@@ -186,7 +187,10 @@ impl Draft {
         };
         let hello = match hello {
             Ok(hello) => hello,
-            Err(fault) => return self.refused(fault),
+            Err(fault) => match self.asked_again(&fault).await {
+                Some(hello) => hello,
+                None => return self.refused(fault),
+            },
         };
         let loaded = self.finish(&hello);
         if !loaded.tools.is_empty() {
@@ -195,6 +199,22 @@ impl Draft {
             let _ = kept.await;
         }
         loaded
+    }
+
+    /// A shell script can't say what it is without running other programs. It may for this one answer; nobody can grant
+    /// anything to a tool that has no name yet.
+    async fn asked_again(&self, fault: &Fault) -> Option<Value> {
+        let mut recipe = self.workshop.unproved(&self.place);
+        let policy = recipe.policy.as_mut()?;
+        let may_help = matches!(
+            fault,
+            Fault::Unready(_) | Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_)
+        );
+        if !may_help || policy.exec == Exec::Allowed {
+            return None;
+        }
+        policy.exec = Exec::Allowed;
+        self.place.workers.try_out(&recipe).await.ok()
     }
 
     fn refused(&self, fault: Fault) -> Loaded {

@@ -6,6 +6,8 @@ use std::time::Instant;
 use serde_json::Value;
 use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Outcome, Run, Standing, Tool, Walled};
 
+use toolcrib_sandbox::Exec;
+
 use crate::Place;
 use crate::confine::walled;
 use crate::denied::Failure;
@@ -104,7 +106,7 @@ impl Executable {
         };
         let which = match self.tool.told(pool).await {
             Ok(which) => which,
-            Err(fault) => return Err(fault.into_call_error(name)),
+            Err(fault) => return Err(with_hint(fault, pool, name)),
         };
         let params = Execute::new(call, self.place.directory(), which);
         let context = Some(call.context.clone());
@@ -135,7 +137,30 @@ impl Executable {
                     None => outcome,
                 })
             }
-            Err(fault) => Err(fault.into_call_error(name)),
+            Err(fault) => Err(with_hint(fault, pool, name)),
         }
+    }
+}
+
+/// What the caller is told of a fault; with the grant that would help, where a program that was not run is to blame.
+fn with_hint(fault: Fault, pool: &Pool, name: &str) -> CallError {
+    let told = fault.told();
+    let error = fault.into_call_error(name);
+    let once = pool
+        .policy()
+        .is_some_and(|policy| policy.exec == Exec::Once);
+    let refused = [
+        "Operation not permitted",
+        "Permission denied",
+        "EPERM",
+        "EACCES",
+    ]
+    .iter()
+    .any(|words| told.contains(words));
+    match once && refused {
+        true => error.hint(format!(
+            "the sandbox lets it run no other programs; if it should, say `toolcrib grant {name} --exec`"
+        )),
+        false => error,
     }
 }
