@@ -155,6 +155,10 @@ pub(crate) fn unfold(
         if is_stand_in(&unfolded.file) {
             let usual = path.unwrap_or(OsStr::new(USUAL));
             if let Some(behind) = behind(&unfolded.file, dir, usual) {
+                // By its path: interpreters look for their libraries from where they think they lie.
+                if let Some(first) = unfolded.argv.first_mut() {
+                    *first = behind.clone().into();
+                }
                 unfolded.file = behind;
                 continue;
             }

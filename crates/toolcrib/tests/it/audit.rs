@@ -6,7 +6,7 @@ use crate::support::mcp::{Piped, notification, request};
 use crate::support::{TestCrib, World, eventually, shell_tool};
 
 fn world() -> World {
-    let world = World::trusted();
+    let world = World::loose();
     world.write_tool(
         "say.json",
         shell_tool(

@@ -31,7 +31,7 @@ fn described(list: &Value, name: &str) -> String {
 async fn calls_and_reloads_at_once_lose_nothing_and_mix_nothing() {
     let reloads = soak(200, 20);
     let each = soak(10, 1);
-    let world = World::trusted();
+    let world = World::loose();
     world.write_tool("pair.json", generation(0));
     let mut crib = world.serve();
     crib.output_of("left").await;
@@ -122,7 +122,7 @@ async fn until_running(marker: &str, count: usize) {
 
 #[tokio::test]
 async fn a_timeout_ends_the_whole_tree() {
-    let world = World::trusted();
+    let world = World::loose();
     let marker = marker(1);
     let mut tool: Value = serde_json::from_str(&sleeper(&marker)).unwrap();
     tool["tools"][0]["timeoutMs"] = json!(200);
@@ -148,7 +148,7 @@ async fn a_timeout_ends_the_whole_tree() {
 
 #[tokio::test]
 async fn nothing_survives_a_crib_that_is_killed() {
-    let world = World::trusted();
+    let world = World::loose();
     let marker = marker(2);
     world.write_tool("a.json", sleeper(&marker));
     let crib = world.serve();
@@ -167,7 +167,7 @@ async fn nothing_survives_a_crib_that_is_killed() {
 
 #[tokio::test]
 async fn a_crib_that_is_asked_to_stop_finishes_what_is_in_flight() {
-    let world = World::trusted();
+    let world = World::loose();
     let marker = marker(3);
     let go = world.project().join("go");
     let command = format!("sh -c 'while [ ! -e go ]; do sleep 0.02; done; echo finished' {marker}");
@@ -193,7 +193,7 @@ async fn a_crib_that_is_asked_to_stop_finishes_what_is_in_flight() {
 
 #[tokio::test]
 async fn a_stop_waits_only_so_long_and_leaves_nothing() {
-    let world = World::trusted();
+    let world = World::loose();
     let marker = marker(4);
     world.write_tool("a.json", sleeper(&marker));
     let crib = world.serve();

@@ -100,11 +100,19 @@ async fn call(crib: &TestCrib, example: &Example, n: usize) {
     assert!((example.fits)(&outcome, n), "{n}: {outcome}");
 }
 
+/// The shell program runs others, which a person has to grant.
+fn granted(world: &World, example: &Example) {
+    if example.language == "bash" {
+        world.run(&["grant", NAME, "--exec"]).exits(0);
+    }
+}
+
 /// Everything that the seed asks of such a program, over REST.
 async fn serves(example: &Example) {
     let world = example.world();
     let listed = world.run(&["list", "--json"]).exits(0).json();
     assert_eq!(listed["errors"], json!([]));
+    granted(&world, example);
     let crib = world.serve();
     let (status, shown) = crib.get(&format!("/tools/{NAME}")).await;
     assert_eq!(status, 200, "{shown}");
@@ -140,6 +148,7 @@ async fn refuses_by_itself(example: &Example) {
     write_program(&folder.join("program"), &example.program());
     let manifest = json!({"command": "./program", "inputSchema": {"type": "object"}});
     std::fs::write(folder.join("tool.json"), manifest.to_string()).unwrap();
+    granted(&world, example);
     let crib = world.serve();
     let said = crib
         .refused(NAME, json!({}), 422, "invalid_arguments")
@@ -198,6 +207,7 @@ async fn stand_ins_do_what_the_examples_do() {
     for example in [PYTHON, NODE, BASH] {
         let world = World::trusted();
         write_program(&world.tools_folder().join("example"), example.stand_in);
+        granted(&world, &example);
         let crib = world.serve();
         call(&crib, &example, 1).await;
         call(&crib, &example, 2).await;
