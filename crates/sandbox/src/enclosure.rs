@@ -75,7 +75,9 @@ pub(crate) async fn plan(
     let ground = Ground::of(policy, program, setting.home)?;
     let dir = setting.dir.canonicalize()?;
     let open = ground.read.iter().chain(&ground.write);
-    if !open.into_iter().any(|spot| dir.starts_with(&spot.path)) {
+    // The root is always there, and being in it shows nothing that is not to be read.
+    let root = dir == Path::new("/");
+    if !root && !open.into_iter().any(|spot| dir.starts_with(&spot.path)) {
         return Err(StartError::Refused(Refusal::new(
             format!(
                 "its working directory `{}` is not readable for it",
