@@ -141,8 +141,8 @@ mod tests {
         let said = |data, message| hint(data, message, &[]).unwrap_or_default();
         let file = |errno: &str, path: &str| said(json!({"errno": errno, "path": path}), "");
         assert!(
-            file("EACCES", "/home/x/.ssh/id")
-                .ends_with("`toolcrib grant mine --read '/home/x/.ssh/id'`")
+            file("EACCES", "/srv/other/id")
+                .ends_with("`toolcrib grant mine --read '/srv/other/id'`")
         );
         assert!(file("EROFS", "/p/new").ends_with("--write '/p/new'`"));
         assert!(file("EACCES", "/p/out's").ends_with(r"--write '/p/out'\''s'`"));

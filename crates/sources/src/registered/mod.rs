@@ -34,7 +34,7 @@ use crate::{Loaded, Place};
 
 pub use examine::{Examination, described_name, examine};
 pub(crate) use follow::Handle;
-pub use reading::{HIDDEN, Read, Reading, read, written};
+pub use reading::{HIDDEN, Read, Reading, read, settled, written};
 
 /// Where registrations are read, and where their changes are heard of.
 pub struct Registered {

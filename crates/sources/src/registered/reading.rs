@@ -239,9 +239,23 @@ fn make_absolute(map: &mut Map<String, Value>, place: &Place, report: &mut Repor
 
 /// `./a` from here, without the dot that says nothing.
 fn below(root: &Path, path: &str) -> PathBuf {
-    let joined = root.join(path);
-    let parts = joined.components();
-    parts.filter(|part| *part != Component::CurDir).collect()
+    settled(&root.join(path))
+}
+
+/// A path without `.`, and without `..` where its folder is there: a confined process does not see what lies in between.
+/// What it names itself may be a link, and stays one.
+pub fn settled(path: &Path) -> PathBuf {
+    let parts = path.components();
+    let path: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
+    let winds = path.components().any(|part| part == Component::ParentDir);
+    let folder = path.parent().filter(|_| winds);
+    match (
+        folder.and_then(|folder| folder.canonicalize().ok()),
+        path.file_name(),
+    ) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
 }
 
 /// A registration as the fields of `tool.json`. What only its program knows and has not said yet is left out.

@@ -231,11 +231,7 @@ fn interpreted(path: &Path) -> Result<(String, Vec<String>), Failure> {
 
 /// A path without the dots that say nothing.
 fn clean(path: &Path) -> String {
-    let parts = path.components();
-    let kept: PathBuf = parts
-        .filter(|part| *part != std::path::Component::CurDir)
-        .collect();
-    kept.to_string_lossy().into_owned()
+    registered::settled(path).to_string_lossy().into_owned()
 }
 
 fn variables(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
