@@ -82,6 +82,10 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo speaks to a build in variables"
+)]
 fn variable(name: &str) -> String {
     std::env::var(name).expect("cargo sets it")
 }

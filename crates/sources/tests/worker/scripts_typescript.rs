@@ -49,7 +49,6 @@ fn each() -> impl Iterator<Item = (String, World)> {
     assert!(!all.is_empty(), "no runtime is installed");
     all.into_iter().map(|program| {
         let name = program.to_string_lossy().into_owned();
-        println!("with {name}");
         let named = name.clone();
         (
             name,
