@@ -1,11 +1,15 @@
-// The official TypeScript SDK's server with one tool that does nothing, for the bench.
+// The official TypeScript SDK's server with a tool that does nothing and one that gives back a text, for the bench.
 import http from "node:http";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { z } from "zod";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 
 function server() {
   const mcp = new McpServer({ name: "peer", version: "1.0.0" });
   mcp.registerTool("noop", { description: "Does nothing" }, async () => ({ content: [{ type: "text", text: "ok" }] }));
+  mcp.registerTool("echo", { description: "Gives back the text", inputSchema: { text: z.string() } }, async ({ text }) => ({
+    content: [{ type: "text", text }],
+  }));
   return mcp;
 }
 

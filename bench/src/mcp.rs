@@ -138,7 +138,7 @@ fn tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/test-tools")
 }
 
-fn typescript() -> Option<Running> {
+pub fn typescript() -> Option<Running> {
     let npm = tools().join("npm");
     // A module finds its packages by where it lies.
     let program = npm.join("bench-peer.mjs");

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::calls::{Client, PATIENCE, Running, command};
+use crate::calls::{Ask, Client, PATIENCE, Running, command};
+use crate::mcp::{legacy, stateless_call, typescript as typescript_sdk};
 use crate::stats::{Samples, ratio, verdict};
 
 const SAVES: usize = 50;
@@ -26,7 +27,9 @@ struct Language {
     warm: Option<Duration>,
 }
 
-const LANGUAGES: [Language; 1] = [Language {
+const LANGUAGES: [Language; 2] = [PYTHON, TYPESCRIPT];
+
+const PYTHON: Language = Language {
     name: "Python",
     suffix: "py",
     interpreter: "python3",
@@ -35,7 +38,52 @@ const LANGUAGES: [Language; 1] = [Language {
     save: Duration::from_millis(120),
     files: 1_000,
     warm: Some(Duration::from_millis(300)),
-}];
+};
+
+const TYPESCRIPT: Language = Language {
+    name: "TypeScript",
+    suffix: "ts",
+    interpreter: "node",
+    text: typescript,
+    bare: &["-e", "0"],
+    save: Duration::from_millis(200),
+    files: 200,
+    warm: None,
+};
+
+fn typescript(_: &str, word: &str) -> String {
+    format!(
+        r#"import {{ tool }} from "@toolcrib/plugin";
+
+export default tool({{
+  description: "Looks something up by its name",
+  args: {{
+    query: tool.schema.string().describe("What is looked up"),
+    limit: tool.schema.number().int().default(10).describe("How many are given"),
+    order: tool.schema.enum(["up", "down"]).default("up").describe("In which order"),
+  }},
+  annotations: {{ readOnlyHint: true }},
+  async execute(): Promise<string> {{
+    return "{word}";
+  }},
+}});
+"#
+    )
+}
+
+/// The same echo as a TypeScript file of ours, and as a tool of the official SDK's server.
+const ECHO: &str = r#"import { tool } from "@toolcrib/plugin";
+
+export default tool({
+  description: "Gives back the text",
+  args: { text: tool.schema.string() },
+  execute: async ({ text }) => text,
+});
+"#;
+const TIMES_SDK: f64 = 4.0;
+const CLIENTS: usize = 32;
+const ROUNDS: usize = 3;
+const BUSY: Duration = Duration::from_secs(2);
 
 fn python(name: &str, word: &str) -> String {
     format!(
@@ -105,6 +153,10 @@ impl World {
 }
 
 pub fn run() {
+    println!("\nwarm TypeScript echo, {CLIENTS} calls at once, every core free");
+    if against_sdk().is_none() {
+        println!("  could not be measured: is Node there, and did `make test` install the SDK?");
+    }
     for language in &LANGUAGES {
         if measure(language).is_none() {
             let name = language.name;
@@ -114,6 +166,72 @@ pub fn run() {
             );
         }
     }
+}
+
+/// Calls a second of our file against the SDK's server, by turns.
+fn against_sdk() -> Option<()> {
+    let world = World::new(&TYPESCRIPT, 0)?;
+    std::fs::write(world.tools().join("echo.ts"), ECHO).ok()?;
+    let ours = world.start()?;
+    let arguments = r#"{"text":"some text"}"#;
+    let (headers, body) = stateless_call("echo", arguments);
+    let mine = Ask {
+        path: "/mcp",
+        headers,
+        body,
+    };
+    let peer = typescript_sdk()?;
+    let (headers, body) = legacy("echo", arguments);
+    let theirs = Ask {
+        path: "/mcp",
+        headers,
+        body,
+    };
+    let mut rates = [0.0; 2];
+    // The first round warms both.
+    for round in 0..=ROUNDS {
+        for (rate, (port, ask)) in rates
+            .iter_mut()
+            .zip([(ours.port, &mine), (peer.port, &theirs)])
+        {
+            let start = Instant::now();
+            let calls = busy(port, ask)?;
+            if round > 0 {
+                *rate += calls as f64 / start.elapsed().as_secs_f64() / ROUNDS as f64;
+            }
+        }
+    }
+    let [mine, theirs] = rates;
+    println!("  toolcrib, .ts file   {mine:>7.0} calls/s");
+    println!("  TypeScript SDK       {theirs:>7.0} calls/s");
+    let times = mine / theirs.max(0.1);
+    println!(
+        "  {times:.1} times as many (aim ≥ {TIMES_SDK}): {}",
+        verdict(times >= TIMES_SDK)
+    );
+    Some(())
+}
+
+/// How many calls were answered while so many clients asked.
+fn busy(port: u16, ask: &Ask) -> Option<usize> {
+    let begun = Instant::now();
+    let one = || {
+        let mut client = ask.client(port)?;
+        let mut calls = 0;
+        while begun.elapsed() < BUSY {
+            let answer = client.ask().ok()?;
+            answer
+                .windows(9)
+                .any(|part| part == b"some text")
+                .then_some(())?;
+            calls += 1;
+        }
+        Some(calls)
+    };
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(one)).collect();
+        all.into_iter().map(|one| one.join().ok().flatten()).sum()
+    })
 }
 
 fn measure(language: &'static Language) -> Option<()> {

@@ -42,5 +42,6 @@ mod templates;
 mod tidy;
 mod traversal;
 mod trust;
+mod typescript;
 mod untrusted;
 mod users;
