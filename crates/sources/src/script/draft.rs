@@ -128,6 +128,10 @@ impl Draft {
             let problem = Problem::error(source, ErrorType::Import, not_made.message);
             return self.refused(problem.hint(not_made.hint));
         }
+        self.script
+            .language
+            .warm_up(&self.program, &self.place)
+            .await;
         let hello = match afterwards {
             Afterwards::Stay => self.workshop.first_pool(&self.place).hello().await,
             Afterwards::End => {

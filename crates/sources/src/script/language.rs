@@ -153,6 +153,15 @@ impl Language {
         }
     }
 
+    /// Lets an interpreter prepare the host, once: a confined process can't keep what it has compiled.
+    pub async fn warm_up(self, interpreter: &Path, place: &Place) {
+        if self == Language::Python
+            && let Ok(host) = place.scripts.host(self)
+        {
+            python::compile(interpreter, host, place).await;
+        }
+    }
+
     /// What the host is told of the script's texts.
     pub fn told(self, script: &Script) -> Map<String, Value> {
         match self {

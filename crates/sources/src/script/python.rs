@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use toolcrib_core::Scope;
+use toolcrib_sandbox::{Command, Exit, Policy};
 use toolcrib_scan::SyntaxError;
 use toolcrib_scan::python::{self, Import};
 
@@ -11,6 +13,7 @@ use super::interpreter::Interpreter;
 use super::language::{Outline, Wanted};
 use super::texts::Script;
 use crate::Place;
+use crate::process::capture;
 
 pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
     let reading = python::read(text)?;
@@ -85,4 +88,35 @@ pub fn told(script: &Script) -> Map<String, Value> {
         .map(|(path, text)| (path.to_string_lossy().into_owned(), text.into()))
         .collect();
     Map::from_iter([("texts".to_owned(), Value::Object(texts))])
+}
+
+/// Compiles the host's files for this interpreter, unless it has been done. Without it every start would compile them.
+pub async fn compile(interpreter: &Path, host: &Path, place: &Place) {
+    let Some(found) = Interpreter::at(interpreter.to_path_buf()) else {
+        return;
+    };
+    let digest = Sha256::digest(&found.identity);
+    let mark = host.join(format!(".compiled-{}", crate::folder::hex(&digest[..8])));
+    if mark.exists() {
+        return;
+    }
+    let _turn = place.scripts.making.lock().await;
+    if mark.exists() {
+        return;
+    }
+    let command = Command::new(interpreter, host)
+        .args(["-X", "utf8", "-m", "compileall", "-q"])
+        .args([host]);
+    let policy = Policy {
+        write: vec![host.to_path_buf()],
+        ..Policy::default()
+    };
+    let done = capture(place.confined(command, policy), place, "toolcrib").await;
+    match done {
+        Ok(done) if done.exit == Exit::Code(0) => {
+            let _ = std::fs::write(mark, "");
+        }
+        Ok(done) => tracing::debug!(stderr = done.stderr, "the host could not be compiled"),
+        Err(error) => tracing::debug!(%error, "the host could not be compiled"),
+    }
 }
