@@ -187,6 +187,10 @@ impl<'a> Repository<'a> {
             return Ok(captured);
         }
         let said: String = captured.stderr.trim().chars().take(MAX_REASON).collect();
+        // Git is confined to the repository, and does not even get there.
+        if let Some((_, rest)) = said.split_once("cannot chdir to '") {
+            return Err(elsewhere(rest.split('\'').next().unwrap_or_default()));
+        }
         if said.contains("not a git repository") {
             let project = self.project.display();
             return Err(CallError::unavailable(format!(
@@ -232,11 +236,14 @@ fn check_top(project: &Path, top: &str) -> Result<(), CallError> {
     if top.is_absolute() && (project.starts_with(&top) || top.starts_with(&project)) {
         return Ok(());
     }
-    Err(CallError::denied(format!(
-        "the repository's work tree `{}` lies outside of the project",
-        top.display()
+    Err(elsewhere(&top.display().to_string()))
+}
+
+fn elsewhere(top: &str) -> CallError {
+    CallError::denied(format!(
+        "the repository's work tree `{top}` lies outside of the project"
     ))
-    .hint("remove `core.worktree` from the repository's `.git/config`"))
+    .hint("remove `core.worktree` from the repository's `.git/config`")
 }
 
 /// Overrides for every filter and hook among the listed keys.

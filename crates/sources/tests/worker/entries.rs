@@ -30,7 +30,6 @@ async fn files_and_folders_become_tools() {
         world.write(passed_over, python("never", "mark('never')"));
     }
     world.write("text-with-run-bit", "no program");
-    world.write("language.py", python("never", "mark('never')"));
     world.open().await;
     assert_eq!(world.crib.tools().problems(), []);
     assert_eq!(
