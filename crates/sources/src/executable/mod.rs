@@ -178,8 +178,10 @@ impl Draft {
 
     /// Asks the program what it is, and remembers what it says.
     pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
+        // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
+        let first = self.workshop.first_pool(&self.place);
         let hello = match afterwards {
-            Afterwards::Stay => self.workshop.first_pool(&self.place).hello().await,
+            Afterwards::Stay => first.hello().await,
             Afterwards::End => {
                 let recipe = self.workshop.unproved(&self.place);
                 self.place.workers.try_out(&recipe).await

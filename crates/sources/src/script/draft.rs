@@ -132,8 +132,10 @@ impl Draft {
             .language
             .warm_up(&self.program, &self.place)
             .await;
+        // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
+        let first = self.workshop.first_pool(&self.place);
         let hello = match afterwards {
-            Afterwards::Stay => self.workshop.first_pool(&self.place).hello().await,
+            Afterwards::Stay => first.hello().await,
             Afterwards::End => {
                 let recipe = self.workshop.unproved(&self.place);
                 self.place.workers.try_out(&recipe).await
