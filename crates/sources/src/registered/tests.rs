@@ -134,11 +134,12 @@ fn relative_paths_start_at_the_project_and_stay_there() {
     let at = |path: &str| root.join(path).to_string_lossy().into_owned();
     assert_eq!(tool.command, at("bin/run"));
     assert_eq!(tool.working_dir, Some(at("sub")));
+    let beside = root.parent().unwrap().join("z");
     let wanted = [
         "-u",
         &at("tool.py"),
         &at("x/y"),
-        &root.parent().unwrap().join("z").to_string_lossy(),
+        beside.to_str().unwrap(),
         "tool.py",
         "-",
         "/abs",
