@@ -101,6 +101,16 @@ impl Context {
         });
     }
 
+    /// Lets all progress pass through this before anybody hears of it.
+    pub(crate) fn filter_progress(
+        &mut self,
+        filter: Arc<dyn Fn(Progress) -> Progress + Send + Sync>,
+    ) {
+        if let Some(sink) = self.progress.take() {
+            self.progress = Some(Arc::new(move |progress| sink(filter(progress))));
+        }
+    }
+
     /// Tells whoever listens how far the call is.
     pub fn progress(&self, progress: Progress) {
         if let Some(sink) = &self.progress {

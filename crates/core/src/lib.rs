@@ -18,6 +18,7 @@
 //! | trust | yes to a folder's code | [`Access::Untrusted`] |
 //! | permit | what a tool may do beyond the default | [`Permit`] |
 //! | grant | yes to one tool's permission | [`Grant`], [`Access::NeedsGrant`] |
+//! | secret | a value that only a tool's process may see | [`Hidden`], [`Mask`] |
 //! | worker | a child process that runs tools | [`Standing`] |
 //! | problem | why something did not load | [`Problem`] |
 //!
@@ -29,6 +30,7 @@ pub mod crib;
 pub mod error;
 pub mod event;
 pub mod grant;
+pub mod mask;
 pub mod middleware;
 pub mod options;
 pub mod outcome;
@@ -48,6 +50,7 @@ pub use crib::{Audit, Crib, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Teller};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
+pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};

@@ -40,9 +40,26 @@ pub struct Permit {
     /// May it run programs beyond its own?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exec: bool,
-    /// Names of environment variables that it may read.
+    /// Names of environment variables that it may read, and secrets as `secret://NAME`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
+}
+
+/// How a secret is named where its value is wanted.
+pub const SECRET: &str = "secret://";
+
+/// The longest name that a secret may have.
+const MAX_SECRET: usize = 64;
+
+/// The name of the secret that this text refers to, if it is such a reference.
+pub fn secret_name(text: &str) -> Option<&str> {
+    text.strip_prefix(SECRET).filter(|name| is_secret(name))
+}
+
+/// Could a secret have this name?
+pub fn is_secret(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    (1..=MAX_SECRET).contains(&name.len()) && name.chars().all(fits)
 }
 
 /// Which part of the network a tool may use.

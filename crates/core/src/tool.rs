@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
 use crate::standing::{Health, Standing};
-use crate::{BoxFuture, Call, CallResult, Permit, Schema, Scope, SourceKind, Ungranted};
+use crate::{BoxFuture, Call, CallResult, Hidden, Permit, Schema, Scope, SourceKind, Ungranted};
 
 /// The longest name a tool may have.
 pub const MAX_NAME: usize = 64;
@@ -199,6 +199,11 @@ pub trait Run: Send + Sync {
     /// What keeps the tool from what it may not do. Starts nothing.
     fn walled<'a>(&'a self, _: &'a Tool) -> BoxFuture<'a, Walled> {
         Box::pin(async { Walled::NotAtAll })
+    }
+
+    /// What must not be seen in what the tool gives: all that the crib handed to it. Nothing where it gets nothing.
+    fn hidden(&self, _: &Tool) -> Option<Hidden> {
+        None
     }
 
     /// Asks the process behind the tool how it is, and starts one if need be.

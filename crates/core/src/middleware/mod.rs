@@ -11,6 +11,7 @@ use crate::{BoxFuture, Call, CallResult, Outputs, Teller};
 
 mod authorize;
 mod record;
+mod redact;
 mod retry;
 mod timeout;
 mod trace;
@@ -60,7 +61,7 @@ pub(crate) struct Needs {
 }
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
-/// all that `record` writes and `trim` keeps is then already redacted, and a person approves validated arguments.
+/// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
 pub(crate) fn standard(needs: Needs) -> Arc<[Arc<dyn Middleware>]> {
     Arc::from([
         Arc::new(trace::Trace {
@@ -72,7 +73,8 @@ pub(crate) fn standard(needs: Needs) -> Arc<[Arc<dyn Middleware>]> {
         Arc::new(trim::Trim {
             outputs: needs.outputs,
         }),
-        // redact · limit · approve
+        Arc::new(redact::Redact),
+        // limit · approve
         Arc::new(retry::Retry),
         Arc::new(timeout::Timeout {
             default_ms: needs.default_timeout_ms,

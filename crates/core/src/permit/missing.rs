@@ -1,6 +1,6 @@
 //! What is not granted, as a person reads it and as a command says it.
 
-use super::{Network, Permit};
+use super::{Network, Permit, secret_name};
 use crate::words::quoted;
 
 /// What a tool asks for and nobody granted.
@@ -46,7 +46,10 @@ fn spelled(permit: &Permit) -> Vec<(String, String)> {
         all.push(("to run further programs".to_owned(), "--exec".to_owned()));
     }
     all.extend(permit.env.iter().map(|name| {
-        let words = format!("to read the environment variable `{name}`");
+        let words = match secret_name(name) {
+            Some(secret) => format!("to be given the secret `{secret}`"),
+            None => format!("to read the environment variable `{name}`"),
+        };
         (words, format!("--env {}", quoted(name)))
     }));
     all

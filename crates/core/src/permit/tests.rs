@@ -224,3 +224,28 @@ fn joined_permits_give_all_that_each_gave() {
     assert_eq!(a.join(&open).network, Network::Open);
     assert_eq!(a.join(&Permit::default()), a);
 }
+
+#[test]
+fn secrets_are_granted_by_reference() {
+    let asked = Permit {
+        env: vec!["secret://api.key".to_owned(), "LANG_X".to_owned()],
+        ..Permit::default()
+    };
+    let missing = Permit::default().covers(&asked).unwrap_err();
+    let told = missing.needs().join("; ");
+    assert!(
+        told.contains("to be given the secret `api.key` (`--env secret://api.key`)"),
+        "{told}"
+    );
+    assert!(told.contains("variable `LANG_X`"), "{told}");
+    assert_eq!(super::secret_name("secret://a-b_c.9"), Some("a-b_c.9"));
+    for none in [
+        "secret://",
+        "secret://a b",
+        "secret://a/b",
+        "API",
+        "x secret://a",
+    ] {
+        assert_eq!(super::secret_name(none), None, "{none}");
+    }
+}

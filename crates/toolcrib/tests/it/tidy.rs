@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// What `core` may use: nothing that reaches a file, a socket, a process or a database.
-const CORE: [&str; 9] = [
+const CORE: [&str; 10] = [
     "arc-swap",
+    "base64",
     "jsonschema",
     "serde",
     "serde_json",
