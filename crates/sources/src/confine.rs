@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolcrib_core::permit::Network as Granted;
-use toolcrib_core::{Permit, SandboxOptions, Tool, Walled};
+use toolcrib_core::permit::{Network as Granted, secret_name};
+use toolcrib_core::{Permit, SandboxOptions, SourceKind, Tool, Walled};
 use toolcrib_sandbox::{Account, Command, Exec, Modes, Network, Policy, StartError};
 
 use crate::Place;
-use crate::worker::{Key, Pool, Recipe};
+use crate::worker::{Key, Lent, Pool, Recipe};
 
 /// The most memory that a tool may declare, and the most cores.
 const MOST_MEMORY_MB: u64 = 64 * 1_024;
@@ -51,6 +51,34 @@ impl Place {
         match self.walls.enabled {
             true => command.confined(policy),
             false => command,
+        }
+    }
+
+    /// The variables that a permit gives, as far as they are set.
+    pub fn granted<'a>(&'a self, permit: &'a Permit) -> Vec<(&'a str, &'a str)> {
+        let set = |name: &'a String| Some((name.as_str(), self.variables.get(name)?.as_str()));
+        permit.env.iter().filter_map(set).collect()
+    }
+
+    /// The values among them that every tool does not know anyway.
+    pub fn to_hide<'a>(&'a self, granted: &[(&'a str, &'a str)]) -> impl Iterator<Item = &'a str> {
+        let known = |name: &str| self.environment.get(name).is_some();
+        let hidden = granted.iter().filter(move |(name, _)| !known(name));
+        hidden.map(|(_, value)| *value)
+    }
+
+    /// May a tool that names this secret have it? A registered one may: who registered it said so.
+    pub fn lends(&self, secret: &str, tool: &Tool) -> bool {
+        let granted = |entry: &String| secret_name(entry) == Some(secret);
+        tool.source == SourceKind::Registered || tool.permit.env.iter().any(granted)
+    }
+
+    /// A variable that holds a secret of this place.
+    pub fn lent(&self, (variable, secret): &(String, String)) -> Lent {
+        Lent {
+            variable: variable.clone(),
+            secret: secret.clone(),
+            safe: self.safe.clone(),
         }
     }
 }
@@ -139,11 +167,24 @@ pub struct Workshop {
     recipe: Recipe,
     key: Key,
     own: Vec<PathBuf>,
+    /// Variables that hold secrets, and the names of those.
+    secrets: Vec<(String, String)>,
 }
 
 impl Workshop {
     pub fn new(recipe: Recipe, key: Key, own: Vec<PathBuf>) -> Workshop {
-        Workshop { recipe, key, own }
+        Workshop {
+            recipe,
+            key,
+            own,
+            secrets: Vec::new(),
+        }
+    }
+
+    /// The same for a tool that names secrets. Only processes of a tool that may have them get them.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Vec<(String, String)>) -> Workshop {
+        Workshop { secrets, ..self }
     }
 
     /// The same under another key: with workers of its own.
@@ -178,12 +219,13 @@ impl Workshop {
         let mut recipe = self.recipe.clone();
         let policy = || policy(&self.own, &tool.permit, &tool.spec.sandbox, place);
         recipe.policy = place.walls.are_up(tool.name()).then(policy);
-        for name in &tool.permit.env {
-            if let Some(value) = place.variables.get(name) {
-                recipe.mask = recipe.mask.with(value);
-                recipe.vars.push((name.clone(), value.clone()));
-            }
-        }
+        let granted = place.granted(&tool.permit);
+        recipe.mask = recipe.mask.with(place.to_hide(&granted));
+        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        recipe.vars.extend(granted.into_iter().map(own));
+        let secrets = self.secrets.iter();
+        let may_have = secrets.filter(|(_, secret)| place.lends(secret, tool));
+        recipe.secrets = may_have.map(|one| place.lent(one)).collect();
         recipe
     }
 
@@ -202,6 +244,13 @@ impl Workshop {
             hash.update([0]);
             hash.update(value);
             hash.update([0]);
+        }
+        // Of a secret only the name counts: another value is taken up at the next start.
+        for lent in &recipe.secrets {
+            hash.update([1]);
+            hash.update(&lent.variable);
+            hash.update([0]);
+            hash.update(&lent.secret);
         }
         let walls = crate::folder::hex(&hash.finalize()[..8]);
         let key = Key(format!("{}-{walls}", self.key.0).into());

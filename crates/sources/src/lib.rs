@@ -30,6 +30,7 @@ mod place;
 pub mod plugin;
 mod process;
 pub mod registered;
+mod safe;
 pub mod script;
 #[cfg(test)]
 mod testing;
@@ -41,6 +42,7 @@ pub use folder::Folder;
 pub use origin::{Loaded, Origin};
 pub use place::Place;
 pub use plugin::HostPattern;
+pub use safe::{Safe, SecretSource, SecretSources};
 
 use registered::{Handle, Registered};
 

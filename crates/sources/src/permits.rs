@@ -3,12 +3,12 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_core::permit::paths;
+use toolcrib_core::permit::{paths, secret_name};
 use toolcrib_core::{Access, Permit, Tool, Ungranted};
 
 use crate::Place;
 use crate::beneath::base_folder;
-pub use crate::options::is_variable;
+use crate::options;
 
 /// What is asked for beyond the default. Links are followed: what is asked for is what the path leads to. A path in the
 /// project is relative, so that a tool of every project asks the same in each.
@@ -20,6 +20,11 @@ pub fn asked(declared: &Permit, place: &Place) -> Permit {
 /// The same by the text alone, for what nobody trusted yet.
 pub fn asked_unseen(declared: &Permit, place: &Place) -> Permit {
     beyond(declared.clone(), place)
+}
+
+/// Could this be granted with `--env`: a variable's name, or a secret as `secret://NAME`?
+pub fn is_variable(name: &str) -> bool {
+    options::is_variable(name) || secret_name(name).is_some()
 }
 
 /// The project is read by every tool, and so are the variables of the allow-list.

@@ -11,6 +11,7 @@ use toolcrib_core::{Grants, Outputs, Teller};
 use toolcrib_sandbox::{Environment, Launcher};
 
 use crate::confine::Walls;
+use crate::safe::Safe;
 use crate::script::{ScriptSettings, Scripts};
 use crate::worker::{Limits, Workers};
 
@@ -24,7 +25,9 @@ pub struct Place {
     pub workers: Workers,
     pub descriptions: Arc<dyn Descriptions>,
     /// The crib's own variables, of which a tool gets those that it was granted.
-    pub variables: BTreeMap<String, String>,
+    pub variables: Arc<BTreeMap<String, String>>,
+    /// Where secrets are read.
+    pub safe: Arc<Safe>,
     /// Which tools are confined.
     pub walls: Walls,
     /// What scripts need beyond that.
@@ -50,6 +53,7 @@ impl Place {
             Teller::default(),
             Limits::default(),
         );
+        let safe = Safe::new(Arc::default(), launcher.clone(), environment.clone());
         Place {
             project,
             launcher,
@@ -57,7 +61,8 @@ impl Place {
             outputs,
             workers,
             descriptions: Arc::new(Forgetful),
-            variables: BTreeMap::new(),
+            variables: Arc::default(),
+            safe: Arc::new(safe),
             walls: Walls::default(),
             scripts: Scripts::new(ScriptSettings::default()),
             grants: watch::Sender::new(Arc::default()),

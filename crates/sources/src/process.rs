@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use toolcrib_core::outputs::Whole;
-use toolcrib_core::{CallError, ErrorCode, Outcome, Outputs, Spool};
+use toolcrib_core::{CallError, ErrorCode, Mask, Masked, Outcome, Outputs, Spool};
 use toolcrib_sandbox::{Command, Exit, StartError};
 
 use crate::Place;
@@ -51,13 +51,23 @@ impl From<Text> for Outcome {
 
 /// Starts the command, reads both streams to their end, and waits. Dropping the future kills the whole tree.
 pub async fn capture(command: Command, place: &Place, owner: &str) -> Result<Captured, CallError> {
+    capture_masked(command, place, owner, &Mask::default()).await
+}
+
+/// The same, and what the mask hides is in nothing that is kept.
+pub async fn capture_masked(
+    command: Command,
+    place: &Place,
+    owner: &str,
+    mask: &Mask,
+) -> Result<Captured, CallError> {
     let mut child = command
         .spawn(&place.launcher, &place.environment)
         .await
         .map_err(start_error)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let read_out = async {
-        let mut collector = Collector::new(place.outputs.as_ref(), owner);
+        let mut collector = Collector::new(place.outputs.as_ref(), owner, mask);
         if let Some(stream) = stdout {
             collector.read(stream).await?;
         }
@@ -65,7 +75,7 @@ pub async fn capture(command: Command, place: &Place, owner: &str) -> Result<Cap
     };
     let read_err = async {
         match stderr {
-            Some(stream) => tail(stream).await,
+            Some(stream) => tail(stream, mask.stream()).await,
             None => String::new(),
         }
     };
@@ -121,6 +131,7 @@ pub struct Collector<'a> {
     outputs: &'a dyn Outputs,
     owner: &'a str,
     head: String,
+    masked: Masked,
     /// Bytes of a character whose end has not arrived.
     partial: Vec<u8>,
     spool: Option<Box<dyn Spool>>,
@@ -129,11 +140,12 @@ pub struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub fn new(outputs: &'a dyn Outputs, owner: &'a str) -> Collector<'a> {
+    pub fn new(outputs: &'a dyn Outputs, owner: &'a str, mask: &Mask) -> Collector<'a> {
         Collector {
             outputs,
             owner,
             head: String::new(),
+            masked: mask.stream(),
             partial: Vec::new(),
             spool: None,
             lost: false,
@@ -157,7 +169,8 @@ impl<'a> Collector<'a> {
 
     /// Takes bytes as they come; what is not UTF-8 becomes `U+FFFD`, so that offsets hold for what an agent sees.
     pub async fn push(&mut self, bytes: &[u8]) {
-        self.partial.extend_from_slice(bytes);
+        let shown = self.masked.push(bytes);
+        self.partial.extend_from_slice(&shown);
         let complete = complete_prefix(&self.partial);
         let rest = self.partial.split_off(complete);
         let text = String::from_utf8_lossy(&self.partial).into_owned();
@@ -200,7 +213,8 @@ impl<'a> Collector<'a> {
     }
 
     pub async fn finish(mut self) -> Text {
-        let partial = std::mem::take(&mut self.partial);
+        let mut partial = std::mem::take(&mut self.partial);
+        partial.extend(std::mem::replace(&mut self.masked, Mask::default().stream()).finish());
         let last = String::from_utf8_lossy(&partial).into_owned();
         self.push_text(&last).await;
         let whole = match self.spool.take() {
@@ -238,18 +252,21 @@ fn complete_prefix(bytes: &[u8]) -> usize {
 }
 
 /// Reads a stream to its end and keeps its last [`MAX_STDERR`] bytes.
-async fn tail(mut stream: impl AsyncRead + Unpin) -> String {
+async fn tail(mut stream: impl AsyncRead + Unpin, mut masked: Masked) -> String {
     let mut kept: Vec<u8> = Vec::new();
+    let mut keep = |bytes: &[u8]| {
+        kept.extend_from_slice(bytes);
+        let surplus = kept.len().saturating_sub(MAX_STDERR);
+        kept.drain(..surplus);
+    };
     let mut buffer = vec![0; 8 * 1_024];
     while let Ok(read) = stream.read(&mut buffer).await {
         if read == 0 {
             break;
         }
-        kept.extend_from_slice(&buffer[..read]);
-        if kept.len() > MAX_STDERR {
-            kept.drain(..kept.len() - MAX_STDERR);
-        }
+        keep(&masked.push(&buffer[..read]));
     }
+    keep(&masked.finish());
     String::from_utf8_lossy(&kept).into_owned()
 }
 

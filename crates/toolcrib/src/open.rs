@@ -14,7 +14,7 @@ use toolcrib_sandbox::{Environment, Launcher, Rung};
 use toolcrib_sources::registered::Registered;
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
-use toolcrib_sources::{Folder, Follow, Place, Sources};
+use toolcrib_sources::{Folder, Follow, Place, Safe, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles};
 
 use crate::audit::{Book, LAST_WORDS};
@@ -187,11 +187,15 @@ impl Opened {
             },
         );
         let cache = cache_folder(&env)?;
+        let variables = Arc::new(variables(&env));
+        let safe = Safe::new(variables.clone(), launcher.clone(), environment.clone());
+        safe.set(settings.secrets.clone());
         let place = Arc::new(Place {
             workers,
+            safe: Arc::new(safe),
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
             scripts: scripts(&env, &settings, cache.clone()),
-            variables: variables(&env),
+            variables,
             walls: settings.walls.clone(),
             grants: watch::Sender::new(Arc::new(memory.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
@@ -385,6 +389,7 @@ impl Opened {
                 Ok(settings) => {
                     self.crib.set_default_timeout(settings.default_timeout);
                     self.crib.set_audit(settings.audit);
+                    self.place.safe.set(settings.secrets);
                     sources
                         .enable_registered(settings.custom_tools_enabled)
                         .await;

@@ -61,7 +61,8 @@ fn cover_outcome(mask: &Mask, outcome: &mut Outcome) {
     match &mut outcome.structured {
         Some(data) => {
             // The text of data is its JSON, and stays so.
-            let is_its_text = data.to_string() == outcome.output;
+            let text = data.to_string();
+            let is_its_text = text == outcome.output;
             mask.cover_value(data);
             match is_its_text {
                 true => outcome.output = data.to_string(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use toolcrib_core::permit::secret_name;
 use toolcrib_core::{Access, Permit, Retries, Schema, Spec, Tool, ToolName};
 
 use super::Home;
@@ -186,7 +187,7 @@ impl<'a> Definition<'a> {
             tool: self.which.clone(),
             place: place.clone(),
         };
-        let declared = Permit::declared(&spec.permissions, &spec.sandbox);
+        let declared = Permit::declared(&spec.permissions, &spec.sandbox).join(&self.secrets());
         let asks = match self.home.access {
             Access::Untrusted { .. } => permits::asked_unseen(&declared, place),
             _ => permits::asked(&declared, place),
@@ -223,6 +224,20 @@ impl<'a> Definition<'a> {
             tool.run = Arc::new(run(Some(pool)));
         }
         Some(Arc::new(tool))
+    }
+
+    /// The secrets that its file names.
+    fn secrets(&self) -> Permit {
+        let vars = self.known.get("env").and_then(Value::as_object);
+        let values = vars.into_iter().flat_map(Map::values);
+        let named = values.filter_map(Value::as_str);
+        Permit {
+            env: named
+                .filter(|text| secret_name(text).is_some())
+                .map(str::to_owned)
+                .collect(),
+            ..Permit::default()
+        }
     }
 
     fn hash(&self, name: &str) -> Arc<str> {

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Problem, Retries, SourceKind};
+use toolcrib_core::permit::{SECRET, secret_name};
+use toolcrib_core::{ErrorType, Mask, Problem, Retries, SourceKind};
 
 use crate::Place;
 use crate::fields::{Fields, Report};
 use crate::options::{self, MAX_TIMEOUT_MS};
-use crate::worker::{Keep, Mask, Recipe};
+use crate::worker::{Keep, Recipe};
 
 pub const FIELDS: [&str; 21] = [
     "$schema",
@@ -42,6 +43,10 @@ const MAX_RETRY_DELAY_MS: u64 = 60_000;
 /// What all variables of one tool may take together.
 const MAX_ENVIRONMENT: usize = 64 * 1_024;
 
+/// How a secret is referred to.
+pub const SECRET_HINT: &str =
+    "write `secret://NAME` and nothing else; names take letters, digits, `_`, `-` and `.`";
+
 /// Where what a manifest names is looked for.
 pub struct Start<'a> {
     /// Relative paths start here.
@@ -58,6 +63,8 @@ pub struct Manifest {
     args: Vec<OsString>,
     dir: PathBuf,
     vars: Vec<(String, String)>,
+    /// Variables that hold secrets, and the names of those.
+    pub secrets: Vec<(String, String)>,
     size: usize,
     keep: Keep,
     pub retries: Retries,
@@ -144,7 +151,7 @@ impl Manifest {
             .chain(args.iter().map(String::as_str))
             .collect::<Vec<_>>()
             .join(" ");
-        let vars = variables(&fields, report);
+        let (vars, secrets) = variables(&fields, report);
         let mut manifest = Manifest::options(map);
         options_in_range(&fields, place, &mut manifest, report);
         manifest.program = program;
@@ -154,6 +161,7 @@ impl Manifest {
             .collect();
         manifest.dir = dir;
         manifest.vars = vars;
+        manifest.secrets = secrets;
         manifest.shown = shown.chars().take(300).collect();
         Some(manifest)
     }
@@ -172,6 +180,7 @@ impl Manifest {
             args: Vec::new(),
             dir: PathBuf::new(),
             vars: Vec::new(),
+            secrets: Vec::new(),
             size: number("poolSize").unwrap_or(1).min(64) as usize,
             keep,
             retries: Retries {
@@ -182,8 +191,8 @@ impl Manifest {
         }
     }
 
-    /// How the program is started; `mask` hides what nobody else may read of what it says.
-    pub fn recipe(&self, name: &str, mask: Mask) -> Recipe {
+    /// How the program is started, without the secrets that it names. The values of its variables are hidden.
+    pub fn recipe(&self, name: &str) -> Recipe {
         Recipe {
             name: name.to_owned(),
             program: self.program.clone(),
@@ -193,15 +202,11 @@ impl Manifest {
             size: self.size,
             keep: self.keep,
             retries: self.retries,
-            mask,
+            secrets: Vec::new(),
+            mask: Mask::of(self.vars.iter().map(|(_, value)| value.as_str())),
             policy: None,
             greeting: None,
         }
-    }
-
-    /// The values of its own variables.
-    pub fn values(&self) -> impl Iterator<Item = &str> {
-        self.vars.iter().map(|(_, value)| value.as_str())
     }
 
     /// Differs wherever the program would be started or kept in another way.
@@ -214,7 +219,7 @@ impl Manifest {
         add(self.program.as_encoded_bytes());
         add(self.dir.as_os_str().as_encoded_bytes());
         self.args.iter().for_each(|arg| add(arg.as_encoded_bytes()));
-        for (name, value) in &self.vars {
+        for (name, value) in self.vars.iter().chain(&self.secrets) {
             add(name.as_bytes());
             add(value.as_bytes());
         }
@@ -266,12 +271,16 @@ fn arguments(fields: &Fields, report: &mut Report) -> Vec<String> {
     args
 }
 
-/// Variables that the tool's process gets beside the allow-list.
-fn variables(fields: &Fields, report: &mut Report) -> Vec<(String, String)> {
+/// What the tool's process gets beside the allow-list: variables with their values, and those that hold secrets with the
+/// secrets' names.
+type Variables = (Vec<(String, String)>, Vec<(String, String)>);
+
+fn variables(fields: &Fields, report: &mut Report) -> Variables {
     let Some(map) = fields.object(report, "env") else {
-        return Vec::new();
+        return Variables::default();
     };
     let mut vars = Vec::new();
+    let mut secrets = Vec::new();
     for (name, value) in map {
         let field = format!("{}.{name}", fields.at("env"));
         if !options::is_variable(name) {
@@ -283,6 +292,10 @@ fn variables(fields: &Fields, report: &mut Report) -> Vec<(String, String)> {
             continue;
         }
         match value.as_str().filter(|text| !text.contains('\0')) {
+            Some(text) if text.contains(SECRET) => match secret_name(text) {
+                Some(secret) => secrets.push((name.clone(), secret.to_owned())),
+                None => report.invalid(&field, "is no reference to a secret", SECRET_HINT),
+            },
             Some(text) => vars.push((name.clone(), text.to_owned())),
             None => report.invalid(&field, "must be a string", "put the value in quotes"),
         }
@@ -298,7 +311,7 @@ fn variables(fields: &Fields, report: &mut Report) -> Vec<(String, String)> {
             "put large values into a file and give its path",
         );
     }
-    vars
+    (vars, secrets)
 }
 
 /// An argument that names a file beside the manifest stays that file, wherever the program starts.

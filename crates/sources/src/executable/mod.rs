@@ -26,7 +26,7 @@ use toolcrib_sandbox::Exec;
 use crate::confine::Workshop;
 use crate::draft::{Afterwards, Read};
 use crate::fields::Report;
-use crate::worker::{Fault, Key, Mask};
+use crate::worker::{Fault, Key};
 use crate::{Loaded, Origin, Place, draft as entry};
 use definition::Definition;
 use manifest::{Manifest, Start};
@@ -118,12 +118,13 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         return ready(tool.into_iter().collect(), report);
     }
     let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
-    let recipe = manifest.recipe(&home.stem, Mask::default());
+    let recipe = manifest.recipe(&home.stem);
     let own = match entry.is_folder {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),
     };
-    let workshop = Workshop::new(recipe, key.clone(), vec![own]);
+    let workshop =
+        Workshop::new(recipe, key.clone(), vec![own]).with_secrets(manifest.secrets.clone());
     let draft = Draft {
         written: map,
         manifest,

@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use serde_json::Value;
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Outcome, Run, Standing, Tool, Walled};
+use toolcrib_core::{
+    BoxFuture, Call, CallError, CallResult, Hidden, Outcome, Run, Standing, Tool, Walled,
+};
 
 use toolcrib_sandbox::Exec;
 
@@ -90,6 +92,10 @@ impl Run for Executable {
                 Some(pool) => walled(pool.account().await),
             }
         })
+    }
+
+    fn hidden(&self, _: &Tool) -> Option<Hidden> {
+        self.pool.as_ref()?.hidden()
     }
 
     fn check(&self) -> Option<BoxFuture<'_, Standing>> {

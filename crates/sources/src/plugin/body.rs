@@ -1,7 +1,7 @@
 //! Takes in an answer's body within bounds: text bit by bit into a spool, anything else as an attachment.
 
 use reqwest::Response;
-use toolcrib_core::{CallError, Outcome, Outputs};
+use toolcrib_core::{CallError, Mask, Outcome, Outputs};
 
 use super::file_read::attachment;
 use crate::process::Collector;
@@ -17,6 +17,7 @@ pub async fn read(
     content_type: Option<&str>,
     outputs: &dyn Outputs,
     owner: &str,
+    mask: &Mask,
 ) -> Result<Outcome, CallError> {
     let mut bytes = Vec::new();
     if !is_text(content_type) {
@@ -34,7 +35,7 @@ pub async fn read(
         }
     }
     let mut taken = bytes.len() as u64;
-    let mut collector = Collector::new(outputs, owner);
+    let mut collector = Collector::new(outputs, owner, mask);
     collector.push(&bytes).await;
     let mut cut = false;
     while let Some(chunk) = next(&mut response).await? {

@@ -1,8 +1,12 @@
-//! An http tool's headers: literal text and `${NAME}` from the allowed environment, and which survive a redirect.
+//! An http tool's headers: literal text, `${NAME}` from the allowed environment, `${secret://NAME}`, and which survive a
+//! redirect.
+
+use std::collections::BTreeMap;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use toolcrib_core::CallError;
+use toolcrib_core::permit::{SECRET, secret_name};
 
 use crate::fields::Report;
 use crate::options::is_variable;
@@ -25,7 +29,8 @@ const HARMLESS: [&str; 3] = ["accept", "accept-language", "user-agent"];
 #[derive(Debug)]
 enum Part {
     Text(String),
-    Variable(String),
+    /// A variable's name, or a secret as `secret://NAME`.
+    Wanted(String),
 }
 
 /// The headers of one tool.
@@ -62,30 +67,28 @@ impl Headers {
         headers
     }
 
-    /// The variables that it takes.
-    pub fn variables(&self) -> impl Iterator<Item = &str> {
+    /// What it takes: names of variables, and secrets as `secret://NAME`.
+    pub fn wanted(&self) -> impl Iterator<Item = &str> {
         self.0
             .iter()
             .flat_map(|(_, parts)| parts)
             .filter_map(|part| match part {
-                Part::Variable(name) => Some(name.as_str()),
+                Part::Wanted(name) => Some(name.as_str()),
                 Part::Text(_) => None,
             })
     }
 
-    /// The headers as they are sent, with variables that may be read. No error ever holds a value.
-    pub fn filled<'v>(
-        &self,
-        variable: impl Fn(&str) -> Option<&'v str>,
-    ) -> Result<HeaderMap, CallError> {
+    /// The headers as they are sent, with these values of what they take. No error ever holds a value.
+    pub fn filled(&self, values: &BTreeMap<&str, String>) -> Result<HeaderMap, CallError> {
         let mut map = HeaderMap::new();
         for (name, parts) in &self.0 {
             let mut text = String::new();
             for part in parts {
                 match part {
                     Part::Text(literal) => text.push_str(literal),
-                    Part::Variable(name) => {
-                        text.push_str(variable(name).ok_or_else(|| missing(name))?);
+                    Part::Wanted(name) => {
+                        let value = values.get(name.as_str()).ok_or_else(|| missing(name))?;
+                        text.push_str(value);
                     }
                 }
             }
@@ -124,7 +127,7 @@ fn parts(mut text: &str) -> Result<Vec<Part>, (&'static str, &'static str)> {
     if text.contains("{{") {
         return Err((
             "holds a placeholder, so an agent could write headers",
-            "write the value itself, or `${NAME}` for an environment variable",
+            "write the value itself, `${NAME}` for an environment variable, or `${secret://NAME}` for a secret",
         ));
     }
     if HeaderValue::from_str(text).is_err() {
@@ -133,22 +136,33 @@ fn parts(mut text: &str) -> Result<Vec<Part>, (&'static str, &'static str)> {
             "write plain text on one line",
         ));
     }
+    // Alone it needs no brackets, as in a program's `env`.
+    if secret_name(text).is_some() {
+        return Ok(vec![Part::Wanted(text.to_owned())]);
+    }
     let mut parts = Vec::new();
     while let Some(start) = text.find("${") {
         let bad = (
-            "has a `${` that is no variable",
-            "write `${NAME}`: letters, digits and `_`",
+            "has a `${` that is no variable and no secret",
+            "write `${NAME}`: letters, digits and `_`; or `${secret://NAME}`",
         );
         let (name, rest) = text[start + 2..]
             .split_once('}')
-            .filter(|(name, _)| is_variable(name))
+            .filter(|(name, _)| is_variable(name) || secret_name(name).is_some())
             .ok_or(bad)?;
         parts.push(Part::Text(text[..start].to_owned()));
-        parts.push(Part::Variable(name.to_owned()));
+        parts.push(Part::Wanted(name.to_owned()));
         text = rest;
     }
     parts.push(Part::Text(text.to_owned()));
-    Ok(parts)
+    let bare = |part: &Part| matches!(part, Part::Text(text) if text.contains(SECRET));
+    match parts.iter().any(bare) {
+        true => Err((
+            "holds a reference to a secret that would be sent as it stands",
+            "write `${secret://NAME}` within a text; names take letters, digits, `_`, `-` and `.`",
+        )),
+        false => Ok(parts),
+    }
 }
 
 #[cfg(test)]
@@ -163,34 +177,32 @@ mod tests {
     }
 
     #[test]
-    fn variables_come_from_the_environment_only() {
-        let environment = |name: &str| {
-            [("LANG", "C"), ("TZ", "a\nb")]
-                .into_iter()
-                .find(|(n, _)| *n == name)
-                .map(|(_, v)| v)
-        };
-        let (headers, problems) =
-            read(serde_json::json!({"X-A": "l=${LANG}; $x", "Accept": "*/*"}));
+    fn variables_and_secrets_are_filled_in() {
+        let (headers, problems) = read(serde_json::json!({
+            "X-A": "l=${LANG}; $x", "Accept": "*/*", "X-B": "Bearer ${secret://api.key}!",
+            "X-C": "secret://whole",
+        }));
         assert!(problems.is_empty());
-        assert_eq!(headers.variables().collect::<Vec<_>>(), ["LANG"]);
-        let filled = headers.filled(environment).unwrap();
-        assert_eq!(filled["x-a"], "l=C; $x");
+        let wanted = ["LANG", "secret://api.key", "secret://whole"];
+        assert_eq!(headers.wanted().collect::<Vec<_>>(), wanted);
+        let values = BTreeMap::from(wanted.map(|name| (name, format!("<{}>", name.len()))));
+        let filled = headers.filled(&values).unwrap();
+        assert_eq!(filled["x-a"], "l=<4>; $x");
+        assert_eq!(filled["x-b"], "Bearer <16>!");
+        assert_eq!(filled["x-c"], "<14>");
+        assert!(filled["x-b"].is_sensitive());
         let kept = for_another_server(filled);
         assert_eq!(
             kept.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
             ["accept"]
         );
-
-        let error = read(serde_json::json!({"X-A": "${NO_SUCH}"}))
-            .0
-            .filled(environment)
-            .unwrap_err();
+        let without = |value: serde_json::Value| {
+            let values = BTreeMap::from([("TZ", "a\nb".to_owned())]);
+            read(value).0.filled(&values).unwrap_err()
+        };
+        let error = without(serde_json::json!({"X-A": "${NO_SUCH}"}));
         assert!(error.message.contains("NO_SUCH"));
-        let error = read(serde_json::json!({"X-A": "${TZ}"}))
-            .0
-            .filled(environment)
-            .unwrap_err();
+        let error = without(serde_json::json!({"X-A": "${TZ}"}));
         assert!(!format!("{error:?}").contains("a\\nb"));
     }
 
@@ -204,6 +216,11 @@ mod tests {
             (serde_json::json!({"Host": "x"}), "headers.Host"),
             (serde_json::json!({"X-A": "${"}), "headers.X-A"),
             (serde_json::json!({"X-A": "${A-B}"}), "headers.X-A"),
+            (serde_json::json!({"X-A": "${secret://}"}), "headers.X-A"),
+            (
+                serde_json::json!({"X-A": "Bearer secret://a"}),
+                "headers.X-A",
+            ),
         ] {
             let (headers, problems) = read(value);
             assert!(headers.0.is_empty());

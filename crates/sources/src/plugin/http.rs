@@ -1,5 +1,6 @@
 //! Runs an http tool: every hop's host and addresses are checked, and what was checked is what is connected to.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
@@ -8,7 +9,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Map, Value};
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Permit, Spec};
+use toolcrib_core::permit::secret_name;
+use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Hidden, Permit, Spec, Tool};
 use url::{Host, Url};
 
 use super::address::{self, Refusal};
@@ -43,6 +45,7 @@ pub struct Http {
     reach: Reach,
     place: Arc<Place>,
     lookup: Lookup,
+    hidden: Hidden,
 }
 
 impl Http {
@@ -113,13 +116,10 @@ impl Http {
                 hint,
             );
         }
-        if reach.literal.is_none()
-            && reach.allowed.is_none()
-            && headers.variables().next().is_some()
-        {
+        if reach.literal.is_none() && reach.allowed.is_none() && headers.wanted().next().is_some() {
             report.invalid(
                 &fields.at("headers"),
-                "takes an environment variable, but the URL lets an agent choose the host it would be sent to",
+                "takes an environment variable or a secret, but the URL lets an agent choose the host it would be sent to",
                 "write the host in `url`, or list the hosts in `allowedHosts`",
             );
         }
@@ -130,29 +130,22 @@ impl Http {
             reach,
             place: place.clone(),
             lookup: Arc::new(system_lookup),
+            hidden: Hidden::default(),
         })
     }
 
-    /// What it asks for beyond its declared permissions: the variables in its headers.
+    /// What it asks for beyond its declared permissions: the variables and secrets in its headers.
     pub fn asks(&self) -> Permit {
         Permit {
-            env: self.headers.variables().map(str::to_owned).collect(),
+            env: self.headers.wanted().map(str::to_owned).collect(),
             ..Permit::default()
         }
     }
 
     async fn execute(&self, call: &Call) -> CallResult {
         let mut url = self.endpoint.build(&call.arguments)?;
-        let mut headers = self.headers.filled(|name| {
-            let allowed = self
-                .place
-                .environment
-                .get(name)
-                .and_then(|value| value.to_str());
-            let granted = call.tool.permit.env.iter().any(|one| one == name);
-            let value = self.place.variables.get(name).filter(|_| granted);
-            allowed.or(value.map(String::as_str))
-        })?;
+        let values = self.values(&call.tool).await?;
+        let mut headers = self.headers.filled(&values)?;
         let mut method = self.method.clone();
         let mut json = None;
         let remaining = self.endpoint.remaining(&call.arguments);
@@ -184,6 +177,34 @@ impl Http {
             shown_host(&url)
         ))
         .hint("call the address that the redirects lead to"))
+    }
+
+    /// What the headers take, as far as the tool may have it. All but what every tool knows is hidden from then on.
+    async fn values<'a>(&'a self, tool: &Tool) -> Result<BTreeMap<&'a str, String>, CallError> {
+        let mut values = BTreeMap::new();
+        for name in self.headers.wanted() {
+            if let Some(value) = self.place.environment.get(name) {
+                values.extend(value.to_str().map(|value| (name, value.to_owned())));
+                continue;
+            }
+            let value = match secret_name(name) {
+                Some(secret) if self.place.lends(secret, tool) => {
+                    let read = self.place.safe.read(secret).await;
+                    Some(read.map_err(|unread| unread.into_call_error(tool.name()))?)
+                }
+                Some(_) => None,
+                None => {
+                    let granted = self.place.granted(&tool.permit);
+                    let own = granted.into_iter().find(|(granted, _)| *granted == name);
+                    own.map(|(_, value)| value.to_owned())
+                }
+            };
+            if let Some(value) = value {
+                self.hidden.add([value.as_str()]);
+                values.insert(name, value);
+            }
+        }
+        Ok(values)
     }
 
     /// One hop. Whatever led here, the host and its addresses are looked at again.
@@ -268,6 +289,7 @@ impl Http {
             content_type.as_deref(),
             self.place.outputs.as_ref(),
             &call.caller.agent,
+            &self.hidden.mask(),
         )
         .await?;
         if status.as_u16() >= 400 {
@@ -292,6 +314,10 @@ impl Http {
 impl toolcrib_core::Run for Http {
     fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult> {
         Box::pin(self.execute(call))
+    }
+
+    fn hidden(&self, tool: &Tool) -> Option<Hidden> {
+        (!tool.permit.env.is_empty()).then(|| self.hidden.clone())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolcrib_core::{
-    BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Permit, Spec, Tool, Walled,
+    BoxFuture, Call, CallError, CallResult, ErrorCode, Hidden, Outcome, Permit, Spec, Tool, Walled,
 };
 use toolcrib_sandbox::{Command, Exit};
 
@@ -22,6 +22,7 @@ pub struct Shell {
     template: Template,
     cwd: Option<String>,
     place: Arc<Place>,
+    hidden: Hidden,
 }
 
 impl Shell {
@@ -68,6 +69,7 @@ impl Shell {
             template,
             cwd: cwd.map(str::to_owned),
             place: place.clone(),
+            hidden: Hidden::default(),
         })
     }
 
@@ -86,7 +88,10 @@ impl Shell {
             .ok_or_else(|| CallError::internal("the command is empty"))?;
         let dir = self.dir()?;
         let command = self.confined(Command::new(program, dir).args(argv), &call.tool);
-        let captured = process::capture(command, &self.place, &call.caller.agent).await?;
+        let granted = self.place.granted(&call.tool.permit);
+        self.hidden.add(self.place.to_hide(&granted));
+        let (owner, mask) = (&call.caller.agent, self.hidden.mask());
+        let captured = process::capture_masked(command, &self.place, owner, &mask).await?;
         outcome(captured, self.template.failure_is_fine, call.tool.name())
     }
 
@@ -105,10 +110,8 @@ impl Shell {
 
     /// The command with the walls of its tool, and the variables that the tool was granted.
     fn confined(&self, mut command: Command, tool: &Tool) -> Command {
-        for name in &tool.permit.env {
-            if let Some(value) = self.place.variables.get(name) {
-                command = command.var(name, value);
-            }
+        for (name, value) in self.place.granted(&tool.permit) {
+            command = command.var(name, value);
         }
         match self.place.walls.are_up(tool.name()) {
             true => command.confined(confine::policy(
@@ -142,6 +145,10 @@ impl toolcrib_core::Run for Shell {
 
     fn walled<'a>(&'a self, tool: &'a Tool) -> BoxFuture<'a, Walled> {
         Box::pin(self.account(tool))
+    }
+
+    fn hidden(&self, tool: &Tool) -> Option<Hidden> {
+        (!tool.permit.env.is_empty()).then(|| self.hidden.clone())
     }
 }
 

@@ -97,7 +97,7 @@ async fn said(
     let Some(manifest) = manifest(&written(tool), place, report).filter(|_| !report.failed) else {
         return Ok(None);
     };
-    let recipe = recipe(tool, &manifest);
+    let recipe = recipe(tool, &manifest, place);
     let limit = place.workers.limits().handshake + MARGIN;
     let hello = match tokio::time::timeout(limit, place.workers.try_out(&recipe)).await {
         Ok(Ok(hello)) => hello,

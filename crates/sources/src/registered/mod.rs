@@ -29,7 +29,7 @@ use crate::executable::bundle;
 use crate::executable::definition::Definition;
 use crate::executable::manifest::{Manifest, Start};
 use crate::fields::Report;
-use crate::worker::{Key, Mask, Recipe};
+use crate::worker::{Key, Recipe};
 use crate::{Loaded, Place};
 
 pub use examine::{Examination, described_name, examine};
@@ -85,8 +85,8 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
         content: Some(content),
     };
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
-    let recipe = recipe(tool, &manifest);
-    let workshop = Workshop::new(recipe, Key(key.into()), own(tool));
+    let workshop = Workshop::new(manifest.recipe(&tool.name), Key(key.into()), own(tool))
+        .with_secrets(manifest.secrets.clone());
     let made = Definition::remembered(&home, known).tool(
         &manifest.shown,
         manifest.retries,
@@ -111,8 +111,13 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
     Manifest::read(map, &base, place, report)
 }
 
-fn recipe(tool: &CustomTool, manifest: &Manifest) -> Recipe {
-    manifest.recipe(&tool.name, Mask::of(manifest.values()))
+/// How its program is started to be asked. Whoever registers it grants what it names.
+fn recipe(tool: &CustomTool, manifest: &Manifest, place: &Place) -> Recipe {
+    let lent = manifest.secrets.iter().map(|one| place.lent(one));
+    Recipe {
+        secrets: lent.collect(),
+        ..manifest.recipe(&tool.name)
+    }
 }
 
 /// The files that a registration names: its program, and arguments that are files.

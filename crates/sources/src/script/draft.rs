@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Problem, Retries, Scope};
+use toolcrib_core::{ErrorType, Mask, Problem, Retries, Scope};
 
 use super::Script;
 use super::requirements::Environment;
@@ -16,7 +16,7 @@ use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::origin::Loaded;
-use crate::worker::{Fault, Greeting, Keep, Key, Mask, NOT_LOADED, Recipe};
+use crate::worker::{Fault, Greeting, Keep, Key, NOT_LOADED, Recipe};
 
 /// A script that may still have to be asked what it has.
 pub struct Draft {
@@ -74,6 +74,7 @@ impl Draft {
             size: 1,
             keep: Keep::Warm,
             retries: Retries::default(),
+            secrets: Vec::new(),
             mask: Mask::default(),
             policy: None,
             greeting: Some(greeting(script.clone(), environment.as_ref(), place)),

@@ -6,11 +6,14 @@ use toolcrib_sandbox::StartError;
 
 use super::message::{NOT_LOADED, RpcError};
 use crate::process::start_error;
+use crate::safe::Unread;
 
 /// Why a request to a worker gave no result.
 #[derive(Debug)]
 pub enum Fault {
     Start(StartError),
+    /// A secret that it needs could not be read, so nothing was started.
+    Secret(Unread),
     /// It was not ready in time; the milliseconds it was given.
     Handshake(u128),
     /// It greeted in a way that is not understood.
@@ -72,7 +75,12 @@ impl Fault {
             | Fault::Refused(_)
             | Fault::Unready(_)
             | Fault::Ended { .. } => true,
-            Fault::Rpc(_) | Fault::Closing | Fault::Queue(_) | Fault::Resting(..) => false,
+            // It was never tried: whoever puts the secret there may call again at once.
+            Fault::Secret(_)
+            | Fault::Rpc(_)
+            | Fault::Closing
+            | Fault::Queue(_)
+            | Fault::Resting(..) => false,
         }
     }
 
@@ -80,6 +88,7 @@ impl Fault {
     pub fn told(&self) -> String {
         match self {
             Fault::Start(error) => error.to_string(),
+            Fault::Secret(unread) => unread.message.clone(),
             Fault::Handshake(ms) => format!("it did not answer `initialize` within {ms} ms"),
             Fault::Greeting(what) => format!("its answer to `initialize` {what}"),
             Fault::Refused(error) if error.code == NOT_LOADED => error.message.clone(),
@@ -110,6 +119,7 @@ impl Fault {
                 }
                 .unreached()
             }
+            Fault::Secret(unread) => unread.into_call_error(name),
             Fault::Refused(RpcError {
                 code: NOT_LOADED,
                 data,

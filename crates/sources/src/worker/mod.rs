@@ -14,7 +14,6 @@ mod fault;
 mod lease;
 mod lines;
 mod log;
-mod mask;
 mod message;
 mod pool;
 mod process;
@@ -31,11 +30,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolcrib_core::Retries;
+use toolcrib_core::{Mask, Retries};
 use toolcrib_sandbox::{Command, Policy};
 
+use crate::safe::{Safe, Unread};
+
 pub(crate) use fault::{Fault, answered};
-pub(crate) use mask::Mask;
 pub(crate) use message::NOT_LOADED;
 pub use pool::Pool;
 pub(crate) use pool::now_ms;
@@ -56,8 +56,10 @@ pub struct Recipe {
     /// Is a worker kept after its call?
     pub keep: Keep,
     pub retries: Retries,
-    /// What is hidden in all that it says beside its results.
-    pub(crate) mask: Mask,
+    /// Variables whose values are secrets.
+    pub secrets: Vec<Lent>,
+    /// What is hidden in all that it says; its secrets come on top when they are read.
+    pub mask: Mask,
     /// What it may touch; what the user may, where there is none.
     pub policy: Option<Policy>,
     /// What `initialize` tells it beside the usual.
@@ -65,7 +67,21 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The process that is started.
+    /// Is there anything that must not be seen in what it says?
+    fn hides(&self) -> bool {
+        !self.secrets.is_empty() || !self.mask.is_empty()
+    }
+
+    /// The variables that hold secrets, as they are now.
+    async fn read_secrets(&self) -> Result<Vec<(&str, String)>, Unread> {
+        let mut read = Vec::with_capacity(self.secrets.len());
+        for lent in &self.secrets {
+            read.push((lent.variable.as_str(), lent.safe.read(&lent.secret).await?));
+        }
+        Ok(read)
+    }
+
+    /// The process that is started, as far as no secret is needed for it.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program, &self.dir)
             .args(&self.args)
@@ -78,6 +94,15 @@ impl Recipe {
             None => command,
         }
     }
+}
+
+/// A variable whose value is a secret, read when a process starts.
+#[derive(Debug, Clone)]
+pub struct Lent {
+    pub variable: String,
+    /// The secret's name.
+    pub secret: String,
+    pub safe: Arc<Safe>,
 }
 
 /// What `initialize` tells a worker beside the usual; made when it is needed, for it may be large.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
-use toolcrib_core::{Context, Event, Health, Standing, Status};
+use toolcrib_core::{Context, Event, Health, Hidden, Standing, Status};
 use toolcrib_sandbox::{Account, Denial, Policy, StartError};
 
 use super::fault::Fault;
@@ -24,6 +24,8 @@ use super::{Keep, Limits, Recipe};
 
 pub struct Pool {
     recipe: Recipe,
+    /// All that its workers were handed.
+    hidden: Hidden,
     /// The tool's name, once it is known.
     name: OnceLock<String>,
     ground: Arc<Ground>,
@@ -76,6 +78,7 @@ impl Pool {
             next_check: Instant::now() + ground.limits.health_every,
         };
         Pool {
+            hidden: Hidden::new(recipe.mask.clone()),
             recipe,
             name: OnceLock::new(),
             ground,
@@ -138,6 +141,11 @@ impl Pool {
                 .collect()
         };
         workers.iter().flat_map(|worker| worker.denials()).collect()
+    }
+
+    /// What must not be seen in what its workers give, where there is anything.
+    pub(crate) fn hidden(&self) -> Option<Hidden> {
+        self.recipe.hides().then(|| self.hidden.clone())
     }
 
     /// What its workers may touch, where they are confined.
@@ -244,14 +252,16 @@ impl Pool {
     async fn start(self: Arc<Pool>, mut lease: Lease) -> Result<Lease, Fault> {
         let mut over = self.over.subscribe();
         let started = tokio::select! {
-            started = Worker::start(self.name(), &self.recipe, &self.ground) => started,
+            started = Worker::start(self.name(), &self.recipe, &self.hidden, &self.ground) => started,
             _ = over.wait_for(|over| *over) => return Err(Fault::Closing),
         };
         let worker = match started {
             Ok(worker) => Arc::new(worker),
             Err(fault) => {
-                self.state().standing.failed_starts += 1;
-                self.failed(&fault);
+                if fault.is_failure() {
+                    self.state().standing.failed_starts += 1;
+                    self.failed(&fault);
+                }
                 return Err(fault);
             }
         };
@@ -485,7 +495,7 @@ impl Pool {
         self.stand(|state| {
             state.standing.checked_ms = Some(now_ms());
             state.standing.health = health;
-            let shown = message.map(|text| self.recipe.mask.text(&text).into_owned());
+            let shown = message.map(|text| self.hidden.mask().text(&text).into_owned());
             state.standing.message = shown.map(|text| text.chars().take(500).collect());
             if health == Health::Healthy {
                 state.failures = Failures::default();

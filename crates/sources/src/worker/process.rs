@@ -13,14 +13,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
-use toolcrib_core::{Context, Event, Progress};
+use toolcrib_core::{Context, Event, Hidden, Mask, Progress};
 use toolcrib_sandbox::{Child, Denial, Exit, Stdin};
 
 use super::Recipe;
 use super::fault::{Ending, Fault};
 use super::lines::{Line, Lines, Overflow};
 use super::log::Ring;
-use super::mask::Mask;
 use super::message::{Message, Outgoing, RpcError, SUPPORTED};
 use super::workers::Ground;
 
@@ -98,12 +97,22 @@ pub struct GivenUp {
 }
 
 impl Worker {
-    /// Starts a process and greets it.
-    pub async fn start(name: &str, recipe: &Recipe, ground: &Arc<Ground>) -> Result<Worker, Fault> {
+    /// Starts a process and greets it. What it is handed is hidden from then on.
+    pub async fn start(
+        name: &str,
+        recipe: &Recipe,
+        hidden: &Hidden,
+        ground: &Arc<Ground>,
+    ) -> Result<Worker, Fault> {
+        let secrets = recipe.read_secrets().await.map_err(Fault::Secret)?;
+        hidden.add(secrets.iter().map(|(_, value)| value.as_str()));
         let (denied, denials) = mpsc::channel(DENIALS);
         tracing::debug!(tool = name, "spawn");
-        let mut child = recipe
-            .command()
+        let mut command = recipe.command();
+        for (variable, value) in secrets {
+            command = command.var(variable, value);
+        }
+        let mut child = command
             .tell_denied(denied)
             .spawn(&ground.launcher, &ground.environment)
             .await
@@ -122,7 +131,7 @@ impl Worker {
             ended: watch::channel(None).0,
             blame: OnceLock::new(),
             ground: ground.clone(),
-            mask: recipe.mask.clone(),
+            mask: hidden.mask(),
             denials: Mutex::new(denials),
         });
         tracing::info!(tool = name, process, "worker.spawn");
@@ -175,7 +184,8 @@ impl Worker {
             Ok(answer) => answer?,
             Err(_) => return Err(Fault::Handshake(limit.as_millis())),
         };
-        let value = answer.map_err(Fault::Refused)?;
+        let mut value = answer.map_err(Fault::Refused)?;
+        self.desk.mask.cover_value(&mut value);
         let hello = Hello::read(value).map_err(Fault::Greeting)?;
         let _ = self.hello.set(hello);
         Ok(())
@@ -407,9 +417,12 @@ impl Desk {
     }
 
     fn answer(&self, id: Option<u64>, result: Result<Value, RpcError>) {
-        let result = result.map_err(|error| RpcError {
-            message: self.mask.text(&error.message).into_owned(),
-            ..error
+        let result = result.map_err(|mut error| {
+            self.mask.cover(&mut error.message);
+            if let Some(data) = &mut error.data {
+                self.mask.cover_value(data);
+            }
+            error
         });
         let mut inbox = self.inbox();
         let only = (inbox.waiting.len() == 1 && result.is_err())
@@ -450,7 +463,10 @@ impl Desk {
                     text("message").unwrap_or_default()
                 ));
             }
-            other => tracing::debug!(tool = self.name, method = other, "unknown notification"),
+            other => {
+                let method = &*self.mask.text(other);
+                tracing::debug!(tool = self.name, method, "unknown notification");
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
-use toolcrib_core::Teller;
 use toolcrib_core::store::Logs;
+use toolcrib_core::{Hidden, Teller};
 use toolcrib_sandbox::{Environment, Launcher};
 
 use super::process::Worker;
@@ -110,7 +110,8 @@ impl Workers {
 
     /// Starts one process outside all pools, hears what it says of itself, and ends it. Nobody is told how it stands.
     pub(crate) async fn try_out(&self, recipe: &Recipe) -> Result<Value, Fault> {
-        let worker = Worker::start(&recipe.name, recipe, &self.ground).await?;
+        let hidden = Hidden::new(recipe.mask.clone());
+        let worker = Worker::start(&recipe.name, recipe, &hidden, &self.ground).await?;
         let hello = worker.hello().map(|hello| hello.value.clone());
         worker.end();
         let limit = self.ground.limits.end_grace + Duration::from_secs(1);

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::ConfigError;
 use super::audit::{AuditForm, AuditSection, either};
+use super::secrets::SecretSection;
 
 /// No settings are longer.
 const MAX_SIZE: u64 = 1_024 * 1_024;
@@ -56,6 +57,8 @@ pub struct ConfigFile {
     pub sandbox_enabled: Option<bool>,
     /// What holds for one tool, by its name. User's file only.
     pub tools: Option<BTreeMap<String, ToolSection>>,
+    /// Where each secret lies that tools name as `secret://NAME`. User's file only.
+    pub secrets: Option<BTreeMap<String, SecretSection>>,
     /// Milliseconds between two health checks of a running worker (60000). User's file only.
     /// Variable: TOOLCRIB_HEALTH_CHECK_INTERVAL.
     #[schemars(range(min = 100))]

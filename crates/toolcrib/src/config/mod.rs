@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod file;
 pub mod project;
+pub mod secrets;
 mod settings;
 
 pub use project::{Project, ProjectError};

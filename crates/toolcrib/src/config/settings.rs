@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use toolcrib_core::{Access, Audit, Scope};
 use toolcrib_sources::script::Scan;
-use toolcrib_sources::{Folder, Walls};
+use toolcrib_sources::{Folder, SecretSources, Walls};
 use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
-use super::{ConfigError, Project, project_config};
+use super::{ConfigError, Project, project_config, secrets};
 use crate::env::{self, Env};
 
 /// What flags say; they come last.
@@ -39,6 +39,8 @@ pub struct Settings {
     pub scan: Scan,
     /// Which tools are confined.
     pub walls: Walls,
+    /// Where each secret lies.
+    pub secrets: SecretSources,
     pub outputs: OutputLimits,
     pub audit: Audit,
     /// How long calls stay on record.
@@ -125,6 +127,9 @@ impl Settings {
                 .or(user.javascript.clone()),
             scan: scan(env, &user, &own)?,
             walls: walls(env, &user)?,
+            secrets: secrets::sources(&user.secrets.clone().unwrap_or_default(), |path| {
+                expand(env, path)
+            })?,
             outputs: OutputLimits {
                 max_bytes: at_most(
                     user_outputs.max_bytes.unwrap_or(default_limits.max_bytes),
@@ -219,6 +224,12 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
     }
     if own.tools.is_some() {
         return refuse("tools", "a project may not decide what its tools may do");
+    }
+    if own.secrets.is_some() {
+        return refuse(
+            "secrets",
+            "a project may not decide which of your secrets are read",
+        );
     }
     if own.javascript.is_some() {
         return refuse(

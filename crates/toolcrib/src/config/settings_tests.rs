@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::project::FoundBy;
+use toolcrib_sources::SecretSource;
 
 struct World {
     dir: tempfile::TempDir,
@@ -112,6 +113,7 @@ fn a_project_may_not_loosen() {
         "port = 1",
         "tools_dir = \"x\"",
         "[outputs]\nquota_bytes = 1",
+        "[secrets.a]\nenv = \"A\"",
         "tool_dirs = [\"/etc\"]",
         "tool_dirs = [\"../x\"]",
         "tool_dirs = [\"~/x\"]",
@@ -273,4 +275,27 @@ fn programs_are_on_until_somebody_turns_them_off() {
     assert!(error.unwrap_err().reason.contains("does not count"));
     let error = world("", "").load(&[(name, "maybe")], true).unwrap_err();
     assert!(error.reason.contains("true or false"), "{error}");
+}
+
+#[test]
+fn secrets_lie_in_one_place_each() {
+    let home = |text: &str| world(text, "").load(&[], true);
+    let text = "[secrets.a]\nenv = \"A_KEY\"\n[secrets.\"b.c\"]\nfile = \"/run/b\"\n[secrets.d]\nkeyring = true\n";
+    let secrets = home(text).unwrap().secrets;
+    assert_eq!(secrets["a"], SecretSource::Variable("A_KEY".into()));
+    assert_eq!(secrets["b.c"], SecretSource::File("/run/b".into()));
+    assert_eq!(secrets["d"], SecretSource::Keyring);
+    for wrong in [
+        "[secrets.a]\n",
+        "[secrets.a]\nenv = \"A\"\nkeyring = true",
+        "[secrets.a]\nkeyring = false",
+        "[secrets.a]\nenv = \"secret://b\"",
+        "[secrets.a]\nenv = \"A B\"",
+        "[secrets.a]\nfile = \"here\"",
+        "[secrets.\"a/b\"]\nenv = \"A\"",
+        "[secrets.a]\nfiles = \"/x\"",
+    ] {
+        let error = home(wrong).unwrap_err();
+        assert!(!error.hint.is_empty(), "{wrong}: {error}");
+    }
 }
