@@ -32,6 +32,7 @@ mod relay;
 mod reload;
 mod saves;
 mod schemathesis;
+mod secrets;
 mod seed_plugin;
 mod seed_programs;
 mod settings;

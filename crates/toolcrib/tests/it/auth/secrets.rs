@@ -2,29 +2,13 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::support::files::holding;
 use crate::support::mcp::{initialize, stateless_call};
 use crate::support::{World, descendants, shell_tool, signal};
-
-/// Every file below a folder that holds one of these texts.
-fn holding(folder: &Path, texts: &[&str]) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(holding(&path, texts));
-        } else if let Ok(bytes) = std::fs::read(&path) {
-            let text = String::from_utf8_lossy(&bytes);
-            let held = texts.iter().filter(|secret| text.contains(**secret));
-            found.extend(held.map(|secret| format!("{}: {secret}", path.display())));
-        }
-    }
-    found
-}
 
 #[tokio::test]
 async fn no_secret_is_written_down_or_handed_on() {

@@ -1,5 +1,6 @@
 //! A world for one test: a fresh HOME, a project, the real binary, and a crib that serves on a port of its own.
 
+pub mod files;
 pub mod mcp;
 pub mod plugin;
 pub mod processes;
