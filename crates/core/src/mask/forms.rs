@@ -23,7 +23,10 @@ pub fn of(value: &str) -> Vec<String> {
     let bare = (trimmed != value && is_worth_hiding(trimmed)).then_some(trimmed);
     for value in [value].into_iter().chain(bare) {
         forms.push(value.to_owned());
-        forms.extend(escaped(value));
+        // JSON may stand in a text that is JSON again.
+        let once = escaped(value);
+        forms.extend(once.iter().flat_map(|text| escaped(text)));
+        forms.extend(once);
         forms.extend(percent_encoded(value));
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
             forms.push(engine.encode(value));

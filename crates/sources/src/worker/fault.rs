@@ -88,7 +88,7 @@ impl Fault {
     pub fn told(&self) -> String {
         match self {
             Fault::Start(error) => error.to_string(),
-            Fault::Secret(unread) => unread.message.clone(),
+            Fault::Secret(unread) => format!("{}; {}", unread.message, unread.hint),
             Fault::Handshake(ms) => format!("it did not answer `initialize` within {ms} ms"),
             Fault::Greeting(what) => format!("its answer to `initialize` {what}"),
             Fault::Refused(error) if error.code == NOT_LOADED => error.message.clone(),

@@ -486,6 +486,8 @@ impl Pool {
         let ms = self.limits().health.as_millis();
         let late = || unhealthy(format!("it did not answer `health` within {ms} ms"));
         let (health, message) = verdict.unwrap_or_else(late);
+        let mask = self.hidden.mask();
+        let message = message.map(|text| mask.text(&text).into_owned());
         tracing::debug!(
             tool = self.name(),
             health = health.as_str(),
@@ -495,8 +497,7 @@ impl Pool {
         self.stand(|state| {
             state.standing.checked_ms = Some(now_ms());
             state.standing.health = health;
-            let shown = message.map(|text| self.hidden.mask().text(&text).into_owned());
-            state.standing.message = shown.map(|text| text.chars().take(500).collect());
+            state.standing.message = message.map(|text| text.chars().take(500).collect());
             if health == Health::Healthy {
                 state.failures = Failures::default();
                 state.standing.failed = false;

@@ -133,8 +133,7 @@ pub async fn log_of(opened: &Opened, name: &str) -> Result<String, Failure> {
     let _sources = opened.load(Follow::Nothing).await;
     let catalog = opened.crib.tools();
     if let Some(tool) = catalog.get(name) {
-        let sources = [SourceKind::Executable, SourceKind::Registered];
-        if !sources.contains(&tool.source) {
+        if matches!(tool.source, SourceKind::Builtin | SourceKind::Plugin) {
             return Err(Failure::new(
                 ErrorCode::BadRequest,
                 format!("`{name}` has no process of its own, so there is no log"),

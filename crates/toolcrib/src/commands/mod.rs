@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::env::{self, Env};
 use crate::failure::Failure;
-use crate::log::{Form, Log, REMARK, Sink};
+use crate::log::{self, Form, Log, REMARK, Sink};
 use crate::printer::Printer;
 
 mod call;
@@ -265,6 +266,7 @@ fn log_to_stderr(env: &Env, verb: &Verb) -> (Form, Sink) {
     let filter = tracing_subscriber::EnvFilter::try_new(with_remarks(wanted))
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(with_remarks(default)));
     let (form, sink) = (log_form(env, verb), Sink::stderr());
+    let filter = filter.and(filter_fn(|meta| !log::tells_messages(meta)));
     let log = Log::new(form, sink.clone()).with_filter(filter);
     let _ = tracing_subscriber::registry().with(log).try_init();
     (form, sink)

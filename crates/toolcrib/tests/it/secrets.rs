@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::files::holding;
 use crate::support::mcp::{call, stateless_call};
+use crate::support::tool::python;
 use crate::support::{Ran, TestCrib, World, eventually, plugin};
 
 /// Holds what every form of escaping changes.
@@ -127,9 +128,9 @@ fn write_blab(world: &World, name: &str, env: &Value) {
     let folder = world.tools_folder().join(name);
     world.write(folder.join("tool.py"), BLAB);
     let manifest = json!({
-        "name": name, "description": "Tells what it knows", "command": "python3", "args": ["./tool.py"],
+        "name": name, "description": "Tells what it knows", "command": python(), "args": ["./tool.py"],
         "inputSchema": {"type": "object", "properties": {"how": {"type": "string"}, "said": {"type": "string"}}},
-        "env": env,
+        "env": env, "retryDelayMs": 0,
     });
     world.write(folder.join("tool.json"), manifest.to_string());
 }
@@ -307,7 +308,7 @@ def gossip(ctx: Context, how: str = "") -> str:
     for (what, text) in [("logs", logs), ("logs", gossip), ("calls", calls)] {
         nowhere_in(what, &text);
     }
-    // The tool's own file has the literal, and nothing else has anything.
+    // The tool's own file has the literal, and so has the copy that stands in should it break.
     let literal = [LITERAL, "l1teral"];
     let all = forms();
     let others: Vec<&str> = all
@@ -316,10 +317,8 @@ def gossip(ctx: Context, how: str = "") -> str:
         .filter(|form| !literal.contains(form))
         .collect();
     assert_eq!(holding(&world.root(), &others), Vec::<String>::new());
-    for folder in [".local/share/toolcrib", ".cache/toolcrib"] {
-        let folder = world.home().join(folder);
-        assert_eq!(holding(&folder, &literal), Vec::<String>::new());
-    }
+    let data = world.home().join(".local/share/toolcrib");
+    assert_eq!(holding(&data, &literal), Vec::<String>::new());
 }
 
 async fn kept_output(crib: &TestCrib, id: &str) -> String {
@@ -481,7 +480,7 @@ async fn a_registered_tool_gets_what_it_names() {
     let Scene { world, kept: _kept } = scene();
     world.weather();
     let crib = world.serve();
-    let command = json!({"command": "python3", "args": ["./weather/tool.py"]});
+    let command = json!({"command": python(), "args": ["./weather/tool.py"]});
     let with = |name: &str, secret: &str| {
         let mut body = command.clone();
         body["name"] = name.into();
@@ -489,7 +488,7 @@ async fn a_registered_tool_gets_what_it_names() {
         body
     };
     let (status, refused) = crib.post("/custom-tools", with("lost", "nothing")).await;
-    assert_eq!(status, 422, "{refused}");
+    assert_eq!(status, 400, "{refused}");
     assert!(
         refused
             .to_string()

@@ -48,7 +48,7 @@ pub fn write_program(world: &World, name: &str, marker: &str, args: &[&str], fie
 }
 
 /// The system's own, which every user may execute and which is no script that looks for another.
-fn python() -> &'static str {
+pub fn python() -> &'static str {
     let system = "/usr/bin/python3";
     if Path::new(system).exists() {
         system
