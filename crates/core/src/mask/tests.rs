@@ -1,3 +1,5 @@
+//! What a mask hides, wherever it is cut and in whatever form it comes.
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;

@@ -293,6 +293,11 @@ def gossip(ctx: Context, how: str = "") -> str:
     said += &events.lock().unwrap();
     let log = crib.log();
     assert!(log.contains("tool.failed"), "{log}");
+    // While it runs, what was written last lies beside the database.
+    let data = world.home().join(".local/share/toolcrib");
+    let all = forms();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    assert_eq!(holding(&data, &all), Vec::<String>::new());
     crib.stop();
 
     let logs = world.run(&["logs", "blab"]).exits(0).stdout;
@@ -310,14 +315,9 @@ def gossip(ctx: Context, how: str = "") -> str:
     }
     // The tool's own file has the literal, and so has the copy that stands in should it break.
     let literal = [LITERAL, "l1teral"];
-    let all = forms();
-    let others: Vec<&str> = all
-        .iter()
-        .map(String::as_str)
-        .filter(|form| !literal.contains(form))
-        .collect();
+    let others = all.into_iter().filter(|form| !literal.contains(form));
+    let others: Vec<&str> = others.collect();
     assert_eq!(holding(&world.root(), &others), Vec::<String>::new());
-    let data = world.home().join(".local/share/toolcrib");
     assert_eq!(holding(&data, &literal), Vec::<String>::new());
 }
 
