@@ -91,9 +91,9 @@ async fn a_change_of_how_it_is_started_is_a_change() {
     world.folder("tool", json!({}), body);
     world.open().await;
     assert_eq!(world.output("tool", json!({})).await, "none");
-    world.manifest("tool", json!({"env": {"WORD": "hello"}}));
+    world.manifest("tool", json!({"env": {"WORD": "hey"}}));
     world.reload().await;
-    assert_eq!(world.output("tool", json!({})).await, "hello");
+    assert_eq!(world.output("tool", json!({})).await, "hey");
     world.event("worker.exit tool was stopped").await;
 }
 
