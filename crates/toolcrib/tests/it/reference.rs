@@ -136,6 +136,7 @@ fn kind(property: &Value) -> &'static str {
         () if named("integer") => "whole number",
         () if named("array") => "list of strings",
         () if named("boolean") => "true or false",
+        () if named("object") => "a table per name",
         () => "string",
     }
 }
