@@ -129,7 +129,7 @@ impl Safe {
                     Unread::new(name, format!("the file `{shown}` {why}"), hint)
                 })?
             }
-            SecretSource::Keyring => self.from_keyring(name).await?,
+            SecretSource::Keyring => self.keyring(name).await?,
         };
         if value.trim().is_empty() {
             let hint = "put the value there, or change where it lies";
@@ -143,7 +143,7 @@ impl Safe {
         Ok(value)
     }
 
-    async fn from_keyring(&self, name: &str) -> Result<String, Unread> {
+    async fn keyring(&self, name: &str) -> Result<String, Unread> {
         let asked = tokio::time::timeout(KEYRING_LIMIT, self.ask_keyring(name)).await;
         let limit = KEYRING_LIMIT.as_secs();
         asked.unwrap_or_else(|_| {

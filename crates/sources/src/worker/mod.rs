@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use toolcrib_core::{Mask, Retries};
@@ -38,7 +38,6 @@ use crate::safe::{Safe, Unread};
 pub(crate) use fault::{Fault, answered};
 pub(crate) use message::NOT_LOADED;
 pub use pool::Pool;
-pub(crate) use pool::now_ms;
 pub(crate) use request::Execute;
 pub use workers::{Key, Workers};
 
@@ -160,4 +159,9 @@ impl Default for Limits {
             queue: 256,
         }
     }
+}
+
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use super::lease::Lease;
 use super::message::RpcError;
 use super::process::Worker;
 use super::workers::Ground;
-use super::{Keep, Limits, Recipe};
+use super::{Keep, Limits, Recipe, now_ms};
 
 pub struct Pool {
     recipe: Recipe,
@@ -155,12 +155,9 @@ impl Pool {
 
     /// What enforces that, without starting anything; nothing where they are not confined.
     pub(crate) async fn account(&self) -> Result<Option<Account>, StartError> {
-        let Ground {
-            launcher,
-            environment,
-            ..
-        } = &*self.ground;
-        self.recipe.command().account(launcher, environment).await
+        let ground = &*self.ground;
+        let command = self.recipe.command();
+        command.account(&ground.launcher, &ground.environment).await
     }
 
     /// What a worker of this pool says of itself.
@@ -598,9 +595,4 @@ impl Drop for Pool {
 
 fn unhealthy(why: String) -> Verdict {
     (Health::Unhealthy, Some(why))
-}
-
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
 }
