@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{Access, ErrorType, Problem, Severity, SourceKind, Tool, Update};
+use toolcrib_core::{Access, ErrorType, Problem, Scope, Severity, SourceKind, Tool, Update};
 
 use super::{Candidate, Folder, Found, Known, News, Reading, Reread, Shelf, hex, key};
 use crate::draft::Read;
@@ -55,7 +55,7 @@ impl Shelf {
         last_good: &dyn LastGood,
         reread: &Reread,
     ) -> Reading {
-        let content = self.folder.content(file);
+        let content = self.folder.content(file, place);
         let hash: [u8; 32] = match &content {
             Ok(content) => content.hash(),
             Err(error) => Sha256::digest(error.as_bytes()).into(),
@@ -150,7 +150,7 @@ impl Folder {
     }
 
     /// What an entry holds. Of an untrusted project only the text of a plugin, manifest or script is read.
-    fn content(&self, file: &Candidate) -> Result<Content, String> {
+    fn content(&self, file: &Candidate, place: &Place) -> Result<Content, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
         let trusted = self.access_of(&file.name) == Access::Open;
         match file.kind {
@@ -158,7 +158,7 @@ impl Folder {
                 .read(&file.name, &file.path, MAX_FILE + 1)
                 .map(Content::Text),
             FileKind::Script(language) => {
-                let script = self.script(language, stem(&file.name), file, &file.path)?;
+                let script = self.script(language, stem(&file.name), file, &file.path, place)?;
                 Ok(Content::Script(Box::new(script)))
             }
             FileKind::Program => {
@@ -174,7 +174,7 @@ impl Folder {
                 let hash = bundle::content(&file.path, &meta).map_err(said)?;
                 Ok(Content::Program { hash })
             }
-            FileKind::Bundle => self.bundle(file, trusted),
+            FileKind::Bundle => self.bundle(file, trusted, place),
         }
     }
 
@@ -185,20 +185,36 @@ impl Folder {
         stem: &str,
         entry: &Candidate,
         path: &Path,
+        place: &Place,
     ) -> Result<Script, String> {
         let text = self.read(&entry.name, path, MAX_FILE + 1)?;
         if self.access_of(&entry.name) != Access::Open {
             return Ok(Script::alone(language, stem, path, &text));
         }
-        let read = |path: &Path| self.read(&entry.name, path, MAX_FILE + 1).ok();
+        // Only what the confined process could read itself: a link, or an import that leads elsewhere, brings nothing in.
+        let project = place
+            .project
+            .as_deref()
+            .filter(|_| self.scope == Scope::Local);
+        let own = [Some(self.path.as_path()), path.parent(), project];
+        let own: Vec<PathBuf> = own
+            .into_iter()
+            .flatten()
+            .filter_map(|folder| folder.canonicalize().ok())
+            .collect();
+        let read = |path: &Path| {
+            let real = path.canonicalize().ok()?;
+            let within = own.iter().any(|folder| real.starts_with(folder));
+            within.then(|| self.read(&entry.name, &real, MAX_FILE + 1).ok())?
+        };
         Ok(Script::gather(language, stem, path, &text, read))
     }
 
-    fn bundle(&self, file: &Candidate, trusted: bool) -> Result<Content, String> {
+    fn bundle(&self, file: &Candidate, trusted: bool, place: &Place) -> Result<Content, String> {
         let parts = bundle::parts(&file.path);
         let program = bundle::program(&file.path, &parts).map(Path::to_path_buf);
         if let Some((language, path)) = bundle::script(&file.path, &parts) {
-            let script = self.script(language, &file.name, file, path)?;
+            let script = self.script(language, &file.name, file, path, place)?;
             // A program of the same name that speaks the protocol itself is none of the host's.
             if program.is_none() || script.has_tools() {
                 let script = match trusted {

@@ -357,3 +357,38 @@ export default {{
         world.end().await;
     }
 }
+
+/// What the crib reads for a script is no more than the script could read: a link or a path that leads out of the
+/// project brings nothing in.
+#[tokio::test]
+async fn an_import_can_not_lead_out() {
+    let world = World::scripts(|_| {});
+    let outside = world.root.join("home/secret.json");
+    std::fs::write(&outside, "{\"key\": \"hidden\"}").unwrap();
+    std::os::unix::fs::symlink(&outside, world.tools().join("_link.json")).unwrap();
+    world.write("_near.json", "{\"key\": \"fine\"}");
+    for (name, path) in [
+        ("link", "./_link.json"),
+        ("far", "../../home/secret.json"),
+        ("near", "./_near.json"),
+    ] {
+        let text = format!(
+            "import data from {path:?};\nexport default {{ description: 'Gives it', args: {{}}, execute: () => data.key }};"
+        );
+        world.write(&format!("{name}.ts"), text);
+    }
+    world.open().await;
+    assert_eq!(world.output("near", json!({})).await, "fine");
+    let catalog = world.crib.tools();
+    // Without walls, as here, the runtime itself may still load them; but nobody has handed them over.
+    let handed = |name: &str| {
+        let kept = world.kept(&format!("{name}.ts")).unwrap_or_default();
+        String::from_utf8_lossy(&kept).contains("hidden")
+    };
+    assert!(
+        !handed("link") && !handed("far"),
+        "{:?}",
+        catalog.problems()
+    );
+    world.end().await;
+}

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
-use toolcrib_core::store::Forgetful;
+use toolcrib_core::store::{Forgetful, LastGood};
 use toolcrib_core::{
     Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Request, Scope,
     Standing,
@@ -259,6 +259,11 @@ impl World {
     /// Everything is read again.
     pub async fn reload(&self) {
         self.sources().reload().await;
+    }
+
+    /// The last good version of an entry, as it is kept.
+    pub fn kept(&self, name: &str) -> Option<Vec<u8>> {
+        self.last_good.read(&self.tools(), name)
     }
 
     pub fn names(&self) -> Vec<String> {
