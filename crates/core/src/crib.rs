@@ -184,6 +184,20 @@ pub fn unknown_tool(name: &str, catalog: &Catalog) -> CallError {
         ErrorCode::UnknownTool,
         format!("there is no tool `{shown}`"),
     );
+    let broken = catalog.problems().iter().find(|problem| {
+        let file = problem.file.as_deref();
+        let stem = file.and_then(|file| file.file_stem()?.to_str());
+        let folder = file.and_then(|file| file.parent()?.file_name()?.to_str());
+        problem.severity == crate::Severity::Error
+            && [problem.tool_name.as_deref(), stem, folder].contains(&Some(name))
+    });
+    if let Some(file) = broken.and_then(|problem| problem.file.as_ref()) {
+        let told = format!(
+            "`{}` did not load: `toolcrib errors` says why",
+            file.display()
+        );
+        return error.hint(told);
+    }
     match catalog.nearest(name).as_slice() {
         [] => error.hint("`toolcrib list` shows the tools there are"),
         near => error.hint(format!("did you mean `{}`?", near.join("`, `"))),

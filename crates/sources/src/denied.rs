@@ -6,9 +6,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toolcrib_sandbox::{Denial, Exec, Network, Policy};
 
+/// Places that nobody can grant as a whole.
+const NEVER: [&str; 6] = ["/", "/proc", "/sys", "/dev", "/run", "/tmp"];
+
 /// What a failed call shows: what the host said of it, and what the proxy refused meanwhile.
 pub struct Failure<'a> {
     pub tool: &'a str,
+    /// Where its process started.
+    pub directory: &'a Path,
     pub message: &'a str,
     pub data: Option<&'a Value>,
     pub denials: &'a [Denial],
@@ -39,39 +44,49 @@ impl Failure<'_> {
             443 => denial.host.clone(),
             port => format!("{}:{port}", denial.host),
         };
-        Some((format!("`{host}`"), format!("--net {host}")))
+        let why = denial.reason.trim_end_matches('.');
+        let what = match why {
+            "" => format!("`{host}`"),
+            why => format!("`{host}` ({why})"),
+        };
+        Some((what, format!("--net {host}")))
     }
 
     /// A file that is hidden or not to be written, or a program that is not to be run.
     fn path(&self, policy: &Policy) -> Option<(String, String)> {
         let errno = self.text("errno")?;
-        let path = Path::new(self.text("path")?);
+        let named = Path::new(self.text("path")?);
         let refused = ["EACCES", "EPERM", "EROFS"].contains(&errno);
         let once = policy.exec == Exec::Once;
-        if refused && once && errno != "EROFS" && is_program(path) {
-            let what = format!("running `{}`", path.display());
+        if refused && once && errno != "EROFS" && is_program(named) {
+            let what = format!("running `{}`", named.display());
             return Some((what, "--exec".to_owned()));
         }
-        if !path.is_absolute() {
+        // A relative path starts where the tool does, which is the project in most cases.
+        let path = self.directory.join(named);
+        if NEVER.contains(&path.as_path().to_str()?) {
             return None;
         }
         let quoted = format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
-        let writable = within(&policy.write, path) && !within(&policy.protect, path);
-        let readable = within(&policy.read, path) || within(&policy.write, path) || is_system(path);
-        // Where mounts keep files apart, what may not be read is not there at all.
-        if !readable && (refused || (errno == "ENOENT" && path.exists())) {
-            return Some((
-                format!("reading `{}`", path.display()),
-                format!("--read {quoted}"),
-            ));
+        let read = || {
+            let what = format!("reading `{}`", path.display());
+            Some((what, format!("--read {quoted}")))
+        };
+        let write = || {
+            let what = format!("writing `{}`", path.display());
+            Some((what, format!("--write {quoted}")))
+        };
+        let readable = within(&policy.read, &path) || within(&policy.write, &path);
+        let writable = within(&policy.write, &path) && !within(&policy.protect, &path);
+        match errno {
+            "EROFS" if !writable => write(),
+            // Where mounts keep files apart, what may not be read is not there at all.
+            "ENOENT" if !readable && path.exists() => read(),
+            "ENOENT" if !readable && path.parent().is_some_and(Path::exists) => write(),
+            "EACCES" | "EPERM" if !readable => read(),
+            "EACCES" | "EPERM" if !writable => write(),
+            _ => None,
         }
-        if refused && !writable {
-            return Some((
-                format!("writing `{}`", path.display()),
-                format!("--write {quoted}"),
-            ));
-        }
-        None
     }
 
     /// A network that it does not have.
@@ -102,13 +117,6 @@ fn within(folders: &[PathBuf], path: &Path) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-fn is_system(path: &Path) -> bool {
-    let system = [
-        "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/dev",
-    ];
-    system.iter().any(|folder| path.starts_with(folder))
-}
-
 /// A program by its path, or by its bare name.
 fn is_program(path: &Path) -> bool {
     if !path.is_absolute() {
@@ -129,6 +137,7 @@ mod tests {
         policy.write = vec!["/p/out".into()];
         let failure = Failure {
             tool: "mine",
+            directory: Path::new("/p"),
             message,
             data: Some(&data),
             denials,
@@ -148,6 +157,10 @@ mod tests {
         assert!(file("EACCES", "/p/out's").ends_with(r"--write '/p/out'\''s'`"));
         assert!(file("EPERM", "/bin/sh").ends_with("--exec`"));
         assert!(file("EPERM", "ls").ends_with("--exec`"));
+        assert!(file("EROFS", "new.txt").ends_with("--write '/p/new.txt'`"));
+        assert!(file("EROFS", "/srv/x").ends_with("--write '/srv/x'`"));
+        assert!(file("ENOENT", "/etc/passwd").ends_with("--read '/etc/passwd'`"));
+        assert!(file("ENOENT", "/etc/new-thing").ends_with("--write '/etc/new-thing'`"));
         assert!(said(json!({}), "<urlopen error [Errno 1]>").ends_with("--net HOST`"));
         assert!(said(json!({"host": "example.com"}), "").ends_with("--net example.com`"));
         let denial = Denial {
@@ -164,6 +177,7 @@ mod tests {
         for (errno, path) in [
             ("ENOENT", "/p/missing"),
             ("ENOENT", "/nowhere/at/all"),
+            ("EACCES", "/"),
             ("EISDIR", "/p"),
             ("EACCES", "/p/out/x"),
         ] {

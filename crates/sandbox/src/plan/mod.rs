@@ -25,6 +25,12 @@ use crate::system::{DEVICES, PROC};
 /// Where the private tmp lies behind mounts.
 const TMP: &str = "/tmp";
 const SHARED: &str = "/dev/shm";
+const STREAMS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
 
 /// What the launcher does before it executes the tool, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -292,6 +298,11 @@ fn mounts(policy: &Policy, ground: &Ground) -> Vec<Mount> {
     mounts.extend(DEVICES.map(|path| Mount {
         path: path.into(),
         kind: Kind::Device,
+    }));
+    // A process's own descriptors, by the names that shells and programs know.
+    mounts.extend(STREAMS.map(|(path, to)| Mount {
+        path: path.into(),
+        kind: Kind::Link { to: to.into() },
     }));
     mounts.extend(ground.read.iter().map(bind(false)));
     mounts.extend(ground.protect.iter().map(bind(false)));

@@ -128,8 +128,16 @@ impl Executable {
             Ok(Ok(value)) => Ok(Outcome::from_value(value)),
             Ok(Err(error)) => {
                 pool.answered(&error);
+                if let Some(place) = error
+                    .data
+                    .as_ref()
+                    .and_then(|data| data.get("traceback")?.as_str())
+                {
+                    pool.note(place);
+                }
                 let failure = Failure {
                     tool: name,
+                    directory: self.place.directory(),
                     message: &error.message,
                     data: error.data.as_ref(),
                     denials: &pool.denials(),

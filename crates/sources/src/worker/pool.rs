@@ -148,6 +148,14 @@ impl Pool {
         self.recipe.hides().then(|| self.hidden.clone())
     }
 
+    /// Writes into the tool's log where a call failed, for the person who looks for it.
+    pub(crate) fn note(&self, text: &str) {
+        let masked = self.recipe.mask.text(text);
+        self.ground
+            .logs
+            .append(&self.recipe.name, masked.as_bytes());
+    }
+
     /// What its workers may touch, where they are confined.
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.recipe.policy.as_ref()

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use toolcrib_core::{Context, Event, Hidden, Mask, Progress};
-use toolcrib_sandbox::{Child, Denial, Exit, Stdin};
+use toolcrib_sandbox::{Breach, Child, Denial, Exit, Stdin};
 
 use super::Recipe;
 use super::fault::{Ending, Fault};
@@ -535,8 +535,13 @@ impl Desk {
             let _ = silent.await;
         };
         let _ = tokio::time::timeout(LAST_BREATH, last_words).await;
+        let breach = child.breach().map(|breach| match breach {
+            Breach::Memory => "was stopped: it used more memory than it may (`maxMemoryMB` in its `sandbox` block)",
+            Breach::Processes => "was stopped: it started more processes than it may",
+        });
         let (how, misbehaved) = match (why, &exit) {
             (Some(why), _) => why,
+            (None, _) if let Some(breach) = breach => (breach.to_owned(), false),
             (None, _) if asked => match self.blame.get() {
                 Some(blame) => ((*blame).to_owned(), true),
                 None => ("was stopped".to_owned(), false),

@@ -259,7 +259,7 @@ fn log_to_stderr(env: &Env, verb: &Verb) -> (Form, Sink) {
     let default = if matches!(verb, Verb::Serve(_)) {
         "info,rmcp=warn"
     } else {
-        "warn,toolcrib_core::crib=error"
+        "warn,toolcrib_core::crib=error,toolcrib_sources::worker=error"
     };
     let wanted = env.text(env::LOG).unwrap_or(default);
     let with_remarks = |filter: &str| format!("{filter},{REMARK}=info");

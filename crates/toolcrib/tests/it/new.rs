@@ -315,3 +315,18 @@ fn a_script_answers_at_once() {
     let list = world.run(&["list"]).exits(0);
     assert!(list.stdout.contains("say-it"), "{}", list.stdout);
 }
+
+/// Confined as every tool is, with what its template declares and `new` grants.
+#[test]
+fn every_template_answers_in_the_sandbox() {
+    for rung in ["A", "B"] {
+        let mut world = World::trusted();
+        world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
+        for template in ["node", "bash", "python-rpc", "plugin"] {
+            let name = format!("my-{template}");
+            world.run(&["new", &name, "--template", template]).exits(0);
+            let said = world.run(&["call", &name, "text=hi", "times=2"]).exits(0);
+            assert_eq!(said.stdout, "hi\nhi\n", "rung {rung}, {template}");
+        }
+    }
+}
