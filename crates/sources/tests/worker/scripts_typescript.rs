@@ -363,13 +363,14 @@ export default {{
 #[tokio::test]
 async fn an_import_can_not_lead_out() {
     let world = World::scripts(|_| {});
-    let outside = world.root.join("home/secret.json");
+    let outside = world.root.join("other/secret.json");
+    std::fs::create_dir(outside.parent().unwrap()).unwrap();
     std::fs::write(&outside, "{\"key\": \"hidden\"}").unwrap();
     std::os::unix::fs::symlink(&outside, world.tools().join("_link.json")).unwrap();
     world.write("_near.json", "{\"key\": \"fine\"}");
     for (name, path) in [
         ("link", "./_link.json"),
-        ("far", "../../home/secret.json"),
+        ("far", "../../other/secret.json"),
         ("near", "./_near.json"),
     ] {
         let text = format!(
