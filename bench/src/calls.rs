@@ -67,11 +67,16 @@ pub fn own(role: &str) -> Option<Running> {
 
 impl Running {
     /// Starts a server that first prints its port, or as JSON its URL.
-    pub fn of(mut command: Command) -> Option<Running> {
+    pub fn of(command: Command) -> Option<Running> {
+        // Python loads much before it listens.
+        Running::within(command, 3 * PATIENCE)
+    }
+
+    /// The same, for one that may take so long.
+    pub fn within(mut command: Command, limit: Duration) -> Option<Running> {
         let child = command.stdout(Stdio::piped()).spawn().ok()?;
         let mut running = Running { child, port: 0 };
-        // Python loads much before it listens.
-        let _limit = Limit::of(&running.child, 3 * PATIENCE);
+        let _limit = Limit::of(&running.child, limit);
         let mut line = String::new();
         BufReader::new(running.child.stdout.as_mut()?)
             .read_line(&mut line)

@@ -63,6 +63,7 @@ impl World {
         command
             .env_clear()
             .env("HOME", self.dir.path())
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .current_dir(dir)
             .stderr(Stdio::null());
         command
