@@ -15,7 +15,7 @@ mod tests {
 
     #[test]
     fn a_hint_is_one_harmless_command() {
-        assert_eq!(quoted("/work/a-b_c.d"), "/work/a-b_c.d");
+        assert_eq!(quoted("/srv/a-b_c.d"), "/srv/a-b_c.d");
         assert_eq!(quoted("/a; touch x"), "'/a; touch x'");
         assert_eq!(quoted("/it's"), r"'/it'\''s'");
         assert_eq!(quoted(""), "''");

@@ -87,14 +87,11 @@ impl Place {
 pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: &Place) -> Policy {
     let paths = |list: &[String]| list.iter().map(PathBuf::from).collect::<Vec<_>>();
     let project = place.project.as_deref();
-    let mut policy = match own.split_first() {
-        Some((first, rest)) => {
-            let mut policy = Policy::default_for(first, project);
-            policy.read.extend_from_slice(rest);
-            policy
-        }
-        None => Policy::default_for(project.unwrap_or(Path::new("/nonexistent")), project),
+    let mut policy = match own.first().map(PathBuf::as_path).or(project) {
+        Some(first) => Policy::default_for(first, project),
+        None => Policy::default(),
     };
+    policy.read.extend(own.iter().skip(1).cloned());
     policy.read.extend(paths(&permit.read));
     // What is not there can't be read; and rules are about what is there.
     policy.read.retain(|path| path.exists());

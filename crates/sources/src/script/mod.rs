@@ -19,8 +19,6 @@ mod interpreter;
 mod language;
 mod python;
 mod requirements;
-#[cfg(test)]
-mod tests;
 mod texts;
 mod typescript;
 

@@ -4,6 +4,8 @@
 //! is given up and does not stop, leaves the pool at once and its seat is free for a new one. Failures in a row are
 //! counted: past the tool's `maxRetries` its status is `error`, and starts are spaced out. One answer makes up for all.
 
+mod outlook;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -13,7 +15,6 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 use toolcrib_core::{Context, Event, Health, Hidden, Standing, Status};
-use toolcrib_sandbox::{Account, Denial, Policy, StartError};
 
 use super::fault::Fault;
 use super::lease::Lease;
@@ -128,44 +129,6 @@ impl Pool {
             Err(_) => {}
         }
         answer
-    }
-
-    /// Hosts that its workers asked for and may not reach, since this was last asked.
-    pub(crate) fn denials(&self) -> Vec<Denial> {
-        let workers: Vec<_> = {
-            let state = self.state();
-            state
-                .members
-                .iter()
-                .map(|member| member.worker.clone())
-                .collect()
-        };
-        workers.iter().flat_map(|worker| worker.denials()).collect()
-    }
-
-    /// What must not be seen in what its workers give, where there is anything.
-    pub(crate) fn hidden(&self) -> Option<Hidden> {
-        self.recipe.hides().then(|| self.hidden.clone())
-    }
-
-    /// Writes into the tool's log where a call failed, for the person who looks for it.
-    pub(crate) fn note(&self, text: &str) {
-        let masked = self.recipe.mask.text(text);
-        self.ground
-            .logs
-            .append(&self.recipe.name, masked.as_bytes());
-    }
-
-    /// What its workers may touch, where they are confined.
-    pub(crate) fn policy(&self) -> Option<&Policy> {
-        self.recipe.policy.as_ref()
-    }
-
-    /// What enforces that, without starting anything; nothing where they are not confined.
-    pub(crate) async fn account(&self) -> Result<Option<Account>, StartError> {
-        let ground = &*self.ground;
-        let command = self.recipe.command();
-        command.account(&ground.launcher, &ground.environment).await
     }
 
     /// What a worker of this pool says of itself.
