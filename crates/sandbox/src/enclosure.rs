@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use tempfile::TempDir;
 use tokio::io::Interest;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::mpsc;
@@ -21,6 +20,7 @@ use crate::plan::{Enforced, Plan, Road};
 use crate::policy::{Network, Policy};
 use crate::program::Unfolded;
 use crate::proxy::{Denial, Guests, Proxy};
+use crate::scratch::Scratch;
 use crate::watch::{Breach, Told, Watched, watch};
 use crate::{Launcher, Rung, StartError, launcher};
 
@@ -37,7 +37,7 @@ pub(crate) struct Enclosure {
     pub plan: Plan,
     pub program: Unfolded,
     group: Group,
-    scratch: Option<TempDir>,
+    scratch: Option<Scratch>,
     /// The proxy's, where it listens on the machine's loopback.
     listener: Option<TcpListener>,
     rules: Arc<[HostRule]>,
@@ -50,7 +50,7 @@ pub(crate) struct Keep {
     tasks: Vec<AbortHandle>,
     watched: Option<Watched>,
     group: Group,
-    scratch: Option<TempDir>,
+    scratch: Option<Scratch>,
     told: Told,
 }
 
@@ -99,10 +99,10 @@ impl Enclosure {
     ) -> Result<Enclosure, StartError> {
         let rung = launcher.machine().await?.rung(launcher.most())?;
         let scratch = match rung {
-            Rung::Group => Some(scratch(setting.tmp)?),
+            Rung::Group => Some(Scratch::new(setting.tmp)?),
             _ => None,
         };
-        let folder = scratch.as_ref().map_or(setting.tmp, TempDir::path);
+        let folder = scratch.as_ref().map_or(setting.tmp, Scratch::path);
         let mut plan = plan(launcher, policy, &program, setting, folder).await?;
         for path in std::mem::take(&mut plan.placeholders) {
             // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
@@ -187,15 +187,6 @@ impl Enclosure {
 }
 
 /// A private folder with a home in it.
-fn scratch(tmp: &Path) -> io::Result<TempDir> {
-    let tmp = tmp.canonicalize()?;
-    let scratch = tempfile::Builder::new()
-        .prefix("toolcrib-")
-        .tempdir_in(tmp)?;
-    std::fs::create_dir(scratch.path().join("home"))?;
-    Ok(scratch)
-}
-
 /// The one descriptor that the launcher hands over; nothing if it failed before.
 async fn take(door: std::os::unix::net::UnixStream) -> io::Result<Option<OwnedFd>> {
     door.set_nonblocking(true)?;

@@ -40,6 +40,7 @@ mod policy;
 mod program;
 mod proxy;
 mod rung;
+mod scratch;
 mod seatbelt;
 mod stand_in;
 mod survey;
