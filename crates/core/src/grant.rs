@@ -73,15 +73,24 @@ impl Grants {
     /// All that was granted to this version of this tool.
     pub fn for_tool(&self, origin: &str, name: &str, content: &str) -> Permit {
         let key = (origin.to_owned(), name.to_owned());
-        let of_tool = self.by_tool.get(&key).into_iter().flatten();
-        let counts = |binding: &Binding| match binding {
-            Binding::Content(hash) => !hash.is_empty() && hash == content,
-            Binding::Follow => true,
-        };
-        of_tool
-            .filter(|(binding, _)| counts(binding))
-            .fold(Permit::default(), |all, (_, one)| all.join(one))
+        joined(self.by_tool.get(&key).into_iter().flatten(), content)
     }
+
+    /// All that was granted to this version of a file, under whatever names its tools have.
+    pub fn for_origin(&self, origin: &str, content: &str) -> Permit {
+        let of_file = self.by_tool.iter().filter(|((file, _), _)| file == origin);
+        joined(of_file.flat_map(|(_, grants)| grants), content)
+    }
+}
+
+fn joined<'a>(grants: impl Iterator<Item = &'a (Binding, Permit)>, content: &str) -> Permit {
+    let counts = |binding: &Binding| match binding {
+        Binding::Content(hash) => !hash.is_empty() && hash == content,
+        Binding::Follow => true,
+    };
+    grants
+        .filter(|(binding, _)| counts(binding))
+        .fold(Permit::default(), |all, (_, one)| all.join(one))
 }
 
 /// Why a tool may not run: what it asks for and nobody granted.

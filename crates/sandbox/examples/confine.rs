@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     ) else {
         return ExitCode::from(2);
     };
-    let command = Command::new(program, folder).args(rest).confined(policy);
+    let command = Command::new(program, folder, policy).args(rest);
     match runtime.block_on(run(command, &Launcher::current().at_most(rung))) {
         Ok(Exit::Code(code)) => ExitCode::from(code as u8),
         Ok(exit) => {

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use toolcrib_sandbox::{Child, Command, Environment, Launcher, Rung, StartError, launcher};
+use toolcrib_sandbox::{
+    Child, Command, Consent, Environment, Launcher, Rung, StartError, launcher,
+};
 
 fn main() -> ExitCode {
     if let Some(code) = launcher::run_if_asked() {
@@ -52,7 +54,7 @@ fn at_most(rung: &str) -> Launcher {
 async fn run(launcher: &Launcher, script: &str) -> Result<Child, StartError> {
     #[expect(clippy::disallowed_methods, reason = "the mark comes from the test")]
     let mark = std::env::var("TOOLCRIB_TEST_MARK").unwrap_or_default();
-    Command::new("sh", "/")
+    Command::new("sh", "/", free())
         .args(["-c", script])
         .var("TOOLCRIB_TEST_MARK", mark)
         .piped_stdin()
@@ -96,7 +98,7 @@ async fn count(launcher: &Launcher) -> Result<(), StartError> {
             "/proc/version"
         };
         let environment = Environment::default();
-        let started = Command::new(program, "/").spawn(launcher, &environment);
+        let started = Command::new(program, "/", free()).spawn(launcher, &environment);
         if started.await.is_ok() {
             return Err(StartError::NotFound("the error".to_owned()));
         }
@@ -124,4 +126,10 @@ async fn exhaust(limit: &str) -> Result<(), StartError> {
         Err(error) => say(&error.to_string()),
     }
     Ok(())
+}
+
+/// What is compared with walls, or needs none: processes of the tests' own.
+fn free() -> Consent {
+    #[expect(clippy::disallowed_methods, reason = "a test's own processes")]
+    Consent::from_user_settings()
 }

@@ -1,11 +1,11 @@
 //! The one way to start a process: [`Command`] describes it, [`Child`] owns it.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
 
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -16,7 +16,8 @@ use crate::launcher::{self, Order, Report, Trouble};
 use crate::machine::Refusal;
 use crate::program::{Unfolded, check_interpreter, resolve, unfold};
 use crate::proxy::Denial;
-use crate::{Child, Environment, Launcher, Policy};
+use crate::start::Start;
+use crate::{Child, Confinement, Environment, Launcher, Policy};
 
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +57,7 @@ pub enum StartError {
     },
 }
 
-/// A process to be started: program, arguments, directory, variables. Its stdin is empty unless it is
+/// A process to be started: program, directory, what holds it, arguments, variables. Its stdin is empty unless it is
 /// [piped](Command::piped_stdin).
 #[derive(Debug, Clone)]
 pub struct Command {
@@ -65,28 +66,25 @@ pub struct Command {
     dir: PathBuf,
     vars: Vec<(OsString, OsString)>,
     piped_stdin: bool,
-    policy: Option<Arc<Policy>>,
+    confinement: Confinement,
     denied: Option<mpsc::Sender<Denial>>,
 }
 
 impl Command {
-    pub fn new(program: impl Into<OsString>, dir: impl Into<PathBuf>) -> Command {
+    pub fn new(
+        program: impl Into<OsString>,
+        dir: impl Into<PathBuf>,
+        confinement: impl Into<Confinement>,
+    ) -> Command {
         Command {
             program: program.into(),
             args: Vec::new(),
             dir: dir.into(),
             vars: Vec::new(),
             piped_stdin: false,
-            policy: None,
+            confinement: confinement.into(),
             denied: None,
         }
-    }
-
-    /// Confines the process. Without a policy it may do what the user may.
-    #[must_use]
-    pub fn confined(mut self, policy: Policy) -> Command {
-        self.policy = Some(Arc::new(policy));
-        self
     }
 
     /// Tells about hosts that the process asked for and was not allowed to reach. What does not fit the channel is lost.
@@ -128,54 +126,74 @@ impl Command {
         launcher: &Launcher,
         environment: &Environment,
     ) -> Result<Child, StartError> {
-        if !self.dir.is_dir() {
-            return Err(StartError::Directory(self.dir.display().to_string()));
+        let unentered = || StartError::Directory(self.dir.display().to_string());
+        let dir = self.dir.canonicalize().map_err(|_| unentered())?;
+        if !dir.is_dir() {
+            return Err(unentered());
         }
         let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
         check_interpreter(&program, &self.dir, self.path(environment))?;
-        if let Some(policy) = self.policy.clone() {
-            return self
-                .spawn_confined(launcher, environment, &program, &policy)
-                .await;
+        match &self.confinement {
+            Confinement::Walled(policy) => {
+                self.spawn_walled(launcher, environment, &program, &dir, policy)
+                    .await
+            }
+            Confinement::ByUser(_) => self.spawn_free(launcher, environment, &program, &dir).await,
         }
+    }
+
+    async fn spawn_free(
+        &self,
+        launcher: &Launcher,
+        environment: &Environment,
+        program: &Path,
+        dir: &Path,
+    ) -> Result<Child, StartError> {
+        let vars = self.variables(environment, &[]);
+        let start = file(Start::new(program, &self.argv(), &vars, dir, None))?;
         let (ours, theirs) = control_pair()?;
         let (reader, stdin) = self.stdin()?;
-        let handed: Vec<BorrowedFd> = reader.iter().map(AsFd::as_fd).collect();
+        let mut handed = vec![start.as_fd()];
+        handed.extend(reader.iter().map(AsFd::as_fd));
         launcher::send_order(ours.as_fd(), launcher.order(), &handed)?;
-        let argv = self.argv();
-        let process = self.start(launcher, environment, &program, &argv, &[], theirs.into())?;
+        let process = execute(launcher, theirs.into())?;
         let mut control = UnixStream::from_std(ours)?;
         let report = read_report(&mut control).await?;
-        let group = group_of(report, &program)?;
+        let group = group_of(report, program)?;
         if let Some(rung) = report.and_then(Report::rung) {
             launcher.remember(rung);
         }
         Ok(Child::new(process, control, group, stdin, None))
     }
 
-    async fn spawn_confined(
-        self,
+    async fn spawn_walled(
+        &self,
         launcher: &Launcher,
         environment: &Environment,
         program: &Path,
+        dir: &Path,
         policy: &Policy,
     ) -> Result<Child, StartError> {
         let unfolded = unfold(program, self.argv(), &self.dir, self.path(environment))?;
         let setting = self.setting(environment);
         let enclosure =
-            Enclosure::new(launcher, policy, unfolded, &setting, self.denied.clone()).await?;
+            Enclosure::new(launcher, policy, &unfolded, &setting, self.denied.clone()).await?;
+        let vars = self.variables(environment, &enclosure.plan.vars);
+        let Unfolded {
+            file: executed,
+            argv,
+            ..
+        } = &unfolded;
+        let start = Start::new(executed, argv, &vars, dir, Some(enclosure.plan.clone()));
+        let start = file(start)?;
         let (ours, theirs) = control_pair()?;
         let (reader, stdin) = self.stdin()?;
         let (door, their_door) = std::os::unix::net::UnixStream::pair()?;
-        let plan =
-            launcher::file_of(&serde_json::to_vec(&enclosure.plan).map_err(io::Error::from)?)?;
-        let mut handed = vec![plan.as_fd(), their_door.as_fd()];
+        let mut handed = vec![start.as_fd(), their_door.as_fd()];
         handed.extend(reader.iter().map(AsFd::as_fd));
         launcher::send_order(ours.as_fd(), Order::Confined, &handed)?;
-        let Unfolded { file, argv, .. } = &enclosure.program;
-        let vars = &enclosure.plan.vars;
-        let process = self.start(launcher, environment, file, argv, vars, theirs.into())?;
-        drop((their_door, reader, plan));
+        let process = execute(launcher, theirs.into())?;
+        drop((their_door, reader, start));
         let again = ours.try_clone()?;
         let mut control = UnixStream::from_std(ours)?;
         let (keep, account) = enclosure.settle(door, process.id(), again.into()).await?;
@@ -190,13 +208,13 @@ impl Command {
         ))
     }
 
-    /// What would hold for this process, without starting it; nothing without a policy.
+    /// What would hold for this process, without starting it; nothing where the user said that nothing shall.
     pub async fn account(
         &self,
         launcher: &Launcher,
         environment: &Environment,
     ) -> Result<Option<Account>, StartError> {
-        let Some(policy) = &self.policy else {
+        let Confinement::Walled(policy) = &self.confinement else {
             return Ok(None);
         };
         let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
@@ -244,40 +262,45 @@ impl Command {
             .or_else(|| environment.get("PATH"))
     }
 
-    /// Executes the launcher with the tool's directory, variables and streams.
-    fn start(
+    /// The variables that the process sees: the allow-list, those of its private places, its own. The last one counts.
+    fn variables(
         &self,
-        launcher: &Launcher,
         environment: &Environment,
-        program: &Path,
-        argv: &[OsString],
-        vars: &[(&str, PathBuf)],
-        control: OwnedFd,
-    ) -> Result<tokio::process::Child, StartError> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the one place that starts processes"
-        )]
-        let mut command = tokio::process::Command::new(launcher.program());
-        command
-            .arg0("toolcrib")
-            .arg(launcher::ARGUMENT)
-            .arg(program)
-            .args(argv)
-            .current_dir(&self.dir)
-            .env_clear()
-            .envs(environment.iter())
-            .envs(vars.iter().map(|(name, value)| (name, value)))
-            .envs(self.vars.iter().map(|(name, value)| (name, value)))
-            .stdin(control)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command.spawn().map_err(|error| match error.raw_os_error() {
-            Some(libc::E2BIG) => StartError::TooLarge(program.display().to_string()),
-            None if error.kind() == io::ErrorKind::InvalidInput => StartError::NullByte,
-            _ => StartError::Spawn(error),
-        })
+        places: &[(&str, PathBuf)],
+    ) -> BTreeMap<OsString, OsString> {
+        let own = |(name, value): (&OsString, &OsString)| (name.clone(), value.clone());
+        let listed = environment.iter().map(own);
+        let places = places.iter();
+        let places = places.map(|(name, path)| (OsString::from(name), path.clone().into()));
+        let vars = self.vars.iter().cloned();
+        listed.chain(places).chain(vars).collect()
     }
+}
+
+/// What the launcher executes, as a file in memory.
+fn file(start: Option<Start>) -> Result<OwnedFd, StartError> {
+    let start = start.ok_or(StartError::NullByte)?;
+    let text = serde_json::to_vec(&start).map_err(io::Error::from)?;
+    Ok(launcher::file_of(&text)?)
+}
+
+/// Executes the launcher. Nothing that a tool, a project or a person chose reaches it but over the socket: its
+/// arguments, variables and directory are always the same.
+fn execute(launcher: &Launcher, control: OwnedFd) -> Result<tokio::process::Child, StartError> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that starts processes"
+    )]
+    let mut command = tokio::process::Command::new(launcher.program());
+    command
+        .arg0("toolcrib")
+        .arg(launcher::ARGUMENT)
+        .current_dir("/")
+        .env_clear()
+        .stdin(control)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(command.spawn()?)
 }
 
 /// The crib's end, which does not block, and the launcher's.

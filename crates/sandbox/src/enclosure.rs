@@ -35,7 +35,6 @@ pub struct Account {
 /// Everything that a confined process needs before it is started.
 pub(crate) struct Enclosure {
     pub plan: Plan,
-    pub program: Unfolded,
     group: Group,
     scratch: Option<Scratch>,
     /// The proxy's, where it listens on the machine's loopback.
@@ -93,7 +92,7 @@ impl Enclosure {
     pub(crate) async fn new(
         launcher: &Launcher,
         policy: &Policy,
-        program: Unfolded,
+        program: &Unfolded,
         setting: &Setting<'_>,
         denied: Option<mpsc::Sender<Denial>>,
     ) -> Result<Enclosure, StartError> {
@@ -103,7 +102,12 @@ impl Enclosure {
             _ => None,
         };
         let folder = scratch.as_ref().map_or(setting.tmp, Scratch::path);
-        let mut plan = plan(launcher, policy, &program, setting, folder).await?;
+        for path in &policy.write {
+            if let Err(error) = launcher::make_exactly(path) {
+                tracing::warn!(%error, path = %path.display(), "what a tool may write can't be made");
+            }
+        }
+        let mut plan = plan(launcher, policy, program, setting, folder).await?;
         for path in std::mem::take(&mut plan.placeholders) {
             // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
             // and there is nothing to protect.
@@ -125,7 +129,6 @@ impl Enclosure {
         };
         Ok(Enclosure {
             plan,
-            program,
             group,
             scratch,
             listener,
@@ -186,7 +189,6 @@ impl Enclosure {
     }
 }
 
-/// A private folder with a home in it.
 /// The one descriptor that the launcher hands over; nothing if it failed before.
 async fn take(door: std::os::unix::net::UnixStream) -> io::Result<Option<OwnedFd>> {
     door.set_nonblocking(true)?;

@@ -1,20 +1,18 @@
 //! The paths of a policy as they lie on the disk: no links, no doubles, and what is to be put aside.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::OsString;
-use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::guarded;
 use crate::machine::Refusal;
 use crate::policy::Policy;
 use crate::program::{Unfolded, loader};
+use crate::resolver::{Resolver, real, real_parent};
 use crate::system;
 
-/// Links that are followed on the way to one file, as in the kernel.
-const HOPS: usize = 40;
-/// Entries that are opened one by one, at most.
+/// Entries that are opened one by one, and places that are kept, at most.
 const ENTRIES: usize = 4_000;
 
 /// A file or folder, by a path without links.
@@ -22,6 +20,13 @@ const ENTRIES: usize = 4_000;
 pub(crate) struct Spot {
     pub path: PathBuf,
     pub folder: bool,
+}
+
+impl Spot {
+    pub(crate) fn at(path: PathBuf) -> Spot {
+        let folder = path.is_dir();
+        Spot { path, folder }
+    }
 }
 
 /// What a policy and a program come to on this disk.
@@ -37,11 +42,14 @@ pub(crate) struct Ground {
     pub missing: Vec<PathBuf>,
     /// To be protected, and links.
     pub linked: Vec<PathBuf>,
+    /// Folders between what is written and what is protected in it: who renames one moves what is protected.
+    pub between: Vec<PathBuf>,
     /// Unread inside what is read.
     pub hide: Vec<Spot>,
     /// What is opened instead of writable folders that hold something protected.
     pub entries: Vec<Spot>,
     pub program: PathBuf,
+    /// Only one that may be read anyway: a program names its loader itself.
     pub loader: Option<PathBuf>,
 }
 
@@ -52,128 +60,105 @@ impl Ground {
         program: &Unfolded,
         home: Option<&Path>,
     ) -> Result<Ground, Refusal> {
+        let mut resolver = Resolver::new(home, policy.within.as_deref());
         let mut ground = Ground::default();
-        let within = policy.within.as_deref().map(|root| (root, real(root)));
         let mut write = BTreeSet::new();
         for path in &policy.write {
-            write.insert(ground.listed(path, "writable", within.as_ref())?);
+            write.extend(resolver.granted(path)?);
         }
         let mut read = BTreeSet::new();
+        for path in &policy.granted {
+            read.extend(resolver.granted(path)?);
+        }
         for path in &policy.read {
-            read.insert(ground.listed(path, "readable", within.as_ref())?);
+            read.extend(resolver.own(path)?);
         }
         for path in system::paths() {
-            read.extend(ground.found(&path));
+            read.extend(resolver.system(&path));
         }
-        let home = home.map(real);
         for file in program.scripts.iter().chain([&program.file]) {
-            for path in ground.steps(file) {
-                for path in system::belonging_to(&path, home.as_deref()) {
-                    read.extend(ground.found(&path));
-                }
-            }
+            read.extend(resolver.program(file));
         }
+        ground.links = resolver.links;
         ground.program = real(&program.file);
-        ground.loader = loader(&ground.program).map(|path| real(&path));
         ground.write = outermost(write.clone(), &[]);
         ground.read = outermost(read, &ground.write);
+        let open = |path: &Path| is_inside(path, &ground.read) || is_inside(path, &ground.write);
+        let loader = loader(&ground.program).map(|path| real(&path));
+        ground.loader = loader.filter(|path| open(path));
+        ground.refuse_never(policy, &write)?;
         ground.put_aside(policy, &write)?;
         Ok(ground)
     }
 
-    /// A path that the policy names. It must be there, and be no more than it seems.
-    fn listed(
-        &mut self,
-        path: &Path,
-        what: &str,
-        within: Option<&(&Path, PathBuf)>,
-    ) -> Result<Spot, Refusal> {
-        let shown = path.display();
-        if !path.is_absolute() {
-            return Err(Refusal::new(
-                format!("`{shown}` is to be {what} and is no absolute path"),
-                "write it from `/` on",
-            ));
+    /// Nobody grants what would change the walls themselves.
+    fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), Refusal> {
+        for never in policy.never.iter().map(|path| real(path)) {
+            if let Some(spot) = write.iter().find(|spot| spot.path.starts_with(&never)) {
+                return Err(Refusal::new(
+                    format!(
+                        "`{}` holds what decides about tools, and no tool may write there",
+                        spot.path.display()
+                    ),
+                    "grant another folder",
+                ));
+            }
         }
-        let real = trace(path, &mut self.links).map_err(|error| {
-            Refusal::new(
-                format!("`{shown}` is to be {what}, but {error}"),
-                "create it, or take it off the list",
-            )
-        })?;
-        if system::NEVER.iter().any(|never| real == Path::new(never)) || is_kernels(&real) {
-            return Err(Refusal::new(
-                format!("`{shown}` is to be {what}, and would show what is kept apart"),
-                "name the folders below it that are needed",
-            ));
-        }
-        if let Some((named, root)) = within
-            && path.starts_with(named)
-            && !real.starts_with(root)
-        {
-            return Err(Refusal::new(
-                format!(
-                    "`{shown}` leads out of `{}`, to `{}`",
-                    named.display(),
-                    real.display()
-                ),
-                "name the place it leads to, if that is meant",
-            ));
-        }
-        Ok(spot(real))
-    }
-
-    /// A path that is used if it is there.
-    fn found(&mut self, path: &Path) -> Option<Spot> {
-        trace(path, &mut self.links).ok().map(spot)
-    }
-
-    /// A file's path, those it leads to, and the real one.
-    fn steps(&mut self, file: &Path) -> Vec<PathBuf> {
-        let mut links = BTreeMap::new();
-        let real = trace(file, &mut links);
-        let mut steps = vec![file.to_path_buf()];
-        // A link in the middle of a path is no program.
-        steps.extend(links.keys().filter(|path| path.is_file()).cloned());
-        steps.extend(real);
-        self.links.extend(links);
-        steps
+        Ok(())
     }
 
     /// What is protected and hidden, as far as it lies in what is open.
     fn put_aside(&mut self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), Refusal> {
-        let inside =
-            |path: &Path, open: &[Spot]| open.iter().any(|spot| path.starts_with(&spot.path));
-        for path in &policy.protect {
-            let path = real_parent(path);
-            let granted = write.iter().any(|spot| spot.path == path);
-            if granted || !inside(&path, &self.write) {
-                continue;
-            }
+        let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
+        for spot in write.iter().filter(|spot| spot.folder) {
+            guarded::find(&spot.path, &mut aside)?;
+        }
+        let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
+        aside.retain(|path| !granted(path));
+        let held = policy.protect.iter().map(|path| real_parent(path));
+        let held: BTreeSet<PathBuf> = held.filter(|path| !granted(path)).collect();
+        let kept = policy
+            .keep
+            .iter()
+            .flat_map(|path| [real(path), real_parent(path)]);
+        let kept = kept.filter(|path| !granted(path));
+        let never = policy.never.iter().map(|path| real(path));
+        let there = kept
+            .chain(never)
+            .filter(|path| path.symlink_metadata().is_ok());
+        aside.extend(there.chain(held));
+        aside.retain(|path| is_inside(path, &self.write));
+        for path in &aside {
             match path.symlink_metadata() {
-                Ok(meta) if meta.is_symlink() => self.linked.push(path),
-                Ok(_) => self.protect.push(spot(path)),
-                Err(_) => self.missing.push(path),
+                Ok(meta) if meta.is_symlink() => self.linked.push(path.clone()),
+                Ok(_) => self.protect.push(Spot::at(path.clone())),
+                Err(_) => self.missing.push(path.clone()),
             }
         }
+        // What a link leads to is what is executed.
+        let targets = self.linked.iter().map(|path| real(path));
+        let targets = targets.filter(|path| path.exists() && is_inside(path, &self.write));
+        let targets: Vec<PathBuf> = targets.collect();
+        for target in targets.into_iter().filter(|path| !granted(path)) {
+            if aside.insert(target.clone()) {
+                self.protect.push(Spot::at(target));
+            }
+        }
+        self.protect.sort();
+        self.between(&aside);
         for path in &policy.hide {
             let path = real(path);
-            if path.exists() && (inside(&path, &self.read) || inside(&path, &self.write)) {
-                self.hide.push(spot(path));
+            if path.exists() && (is_inside(&path, &self.read) || is_inside(&path, &self.write)) {
+                self.hide.push(Spot::at(path));
             }
         }
         // Inside what is protected, what is granted by its own path is open again.
-        let again: Vec<Spot> = write
-            .iter()
-            .filter(|spot| {
-                self.protect
-                    .iter()
-                    .any(|kept| spot.path.starts_with(&kept.path))
-            })
-            .cloned()
-            .collect();
-        let mut aside: Vec<PathBuf> = self.protect.iter().map(|spot| spot.path.clone()).collect();
-        aside.extend(self.missing.iter().chain(&self.linked).cloned());
+        let again = |spot: &&Spot| {
+            let mut kept = self.protect.iter();
+            kept.any(|kept| spot.path.starts_with(&kept.path))
+        };
+        let again: Vec<Spot> = write.iter().filter(again).cloned().collect();
+        let aside: Vec<PathBuf> = aside.into_iter().collect();
         for spot in &self.write {
             expand(&spot.path, &aside, &mut self.entries)?;
         }
@@ -183,80 +168,29 @@ impl Ground {
         self.write.dedup();
         Ok(())
     }
-}
 
-fn is_kernels(path: &Path) -> bool {
-    path.starts_with("/proc") || path.starts_with("/sys") || path.starts_with("/dev")
-}
-
-fn spot(path: PathBuf) -> Spot {
-    let folder = path.is_dir();
-    Spot { path, folder }
-}
-
-/// The path without links, or as it is where there is no such file.
-fn real(path: &Path) -> PathBuf {
-    trace(path, &mut BTreeMap::new()).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// Without links but for the last part, which may be missing.
-fn real_parent(path: &Path) -> PathBuf {
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => real(parent).join(name),
-        _ => path.to_path_buf(),
+    /// The folders on the way from what is written to what is protected in it.
+    fn between(&mut self, aside: &BTreeSet<PathBuf>) {
+        let mut between = BTreeSet::new();
+        for path in aside {
+            let root = self.write.iter().find(|spot| path.starts_with(&spot.path));
+            let above = path.ancestors().skip(1);
+            let above = above.take_while(|folder| root.is_some_and(|root| *folder != root.path));
+            between.extend(above.map(Path::to_path_buf));
+        }
+        self.between = between.into_iter().collect();
     }
 }
 
-/// Follows a path part by part, noting every link, and gives where it really leads.
-fn trace(path: &Path, links: &mut BTreeMap<PathBuf, PathBuf>) -> io::Result<PathBuf> {
-    let parts = |path: &Path| -> Vec<OsString> {
-        path.components()
-            .map(|part| part.as_os_str().to_os_string())
-            .collect()
-    };
-    let mut rest: VecDeque<OsString> = parts(path).into();
-    let mut at = PathBuf::from("/");
-    let mut hops = 0;
-    while let Some(part) = rest.pop_front() {
-        match Path::new(&part).components().next() {
-            Some(Component::Normal(_)) => {}
-            Some(Component::ParentDir) => {
-                at.pop();
-                continue;
-            }
-            Some(Component::RootDir) => {
-                at = PathBuf::from("/");
-                continue;
-            }
-            _ => continue,
-        }
-        let next = at.join(&part);
-        if !next.symlink_metadata()?.is_symlink() {
-            at = next;
-            continue;
-        }
-        hops += 1;
-        if hops > HOPS {
-            return Err(io::Error::from_raw_os_error(libc::ELOOP));
-        }
-        let target = next.read_link()?;
-        for part in parts(&target).into_iter().rev() {
-            rest.push_front(part);
-        }
-        links.insert(next, target);
-    }
-    Ok(at)
+fn is_inside(path: &Path, open: &[Spot]) -> bool {
+    open.iter().any(|spot| path.starts_with(&spot.path))
 }
 
 /// Drops what lies in another of the same list, or in one of `others`.
 fn outermost(spots: BTreeSet<Spot>, others: &[Spot]) -> Vec<Spot> {
     let mut kept: Vec<Spot> = Vec::new();
     for spot in spots {
-        let covered = kept
-            .iter()
-            .chain(others)
-            .any(|outer| spot.path.starts_with(&outer.path));
-        if !covered {
+        if !is_inside(&spot.path, &kept) && !is_inside(&spot.path, others) {
             kept.push(spot);
         }
     }
@@ -269,7 +203,7 @@ fn expand(path: &Path, aside: &[PathBuf], entries: &mut Vec<Spot>) -> Result<(),
         return Ok(());
     }
     if !aside.iter().any(|kept| kept.starts_with(path)) {
-        entries.push(spot(path.to_path_buf()));
+        entries.push(Spot::at(path.to_path_buf()));
         return Ok(());
     }
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
@@ -397,6 +331,8 @@ mod tests {
         let ground = place
             .ground(|policy| policy.read.push(place.at("alias/src")))
             .unwrap();
+        let told = place.ground(|policy| policy.granted.push(place.at("alias/src")));
+        assert!(told.unwrap_err().reason.contains("no longer the place"));
         assert_eq!(
             ground.links.get(&place.at("alias")),
             Some(&"project".into())
@@ -405,7 +341,7 @@ mod tests {
 
         symlink(place.at("secret"), place.at("project/out")).unwrap();
         let told = place
-            .ground(|policy| policy.write.push(place.at("project/out")))
+            .ground(|policy| policy.read.push(place.at("project/out")))
             .unwrap_err();
         assert!(told.reason.contains("leads out of"), "{told}");
         let ground = place
@@ -417,24 +353,78 @@ mod tests {
     #[test]
     fn what_can_not_be_is_refused() {
         let place = Place::new();
-        for path in [
-            "/",
-            "/proc/1",
-            "/sys",
-            "/tmp",
-            "relative",
-            "/no/such/folder",
-        ] {
+        for path in ["/", "/proc/1", "/sys", "/tmp", "relative", "/usr/../etc"] {
             let told = place
                 .ground(|policy| policy.read.push(path.into()))
                 .unwrap_err();
             assert!(told.reason.contains(path), "{told}");
+            let told = place.ground(|policy| policy.granted.push(path.into()));
+            assert!(told.is_err(), "{path}");
         }
-        symlink("loop", place.at("loop")).unwrap();
+        let told = place.ground(|policy| {
+            policy.write.push(place.at("project"));
+            policy.never.push(place.at("project"));
+        });
+        assert!(told.unwrap_err().reason.contains("decides about tools"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_left_out_but_a_link_to_nowhere_is_refused() {
+        let place = Place::new();
+        let missing = place.at("missing");
+        let ground = place
+            .ground(|policy| {
+                policy.read.push(missing.clone());
+                policy.granted.push(missing.clone());
+                policy.write.push(missing.clone());
+            })
+            .unwrap();
+        assert_eq!(place.shown(&ground.read), ["project", "tool"]);
+        assert!(ground.write.is_empty());
+        symlink("nowhere", &missing).unwrap();
         assert!(
             place
-                .ground(|policy| policy.read.push(place.at("loop")))
+                .ground(|policy| policy.write.push(missing.clone()))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn repositories_deep_in_every_writable_folder_are_kept_and_so_is_the_way_to_them() {
+        let place = Place::new();
+        for folder in ["project/a/b/.git", "data/x/node_modules/y", "data/z"] {
+            std::fs::create_dir_all(place.at(folder)).unwrap();
+        }
+        let ground = place
+            .ground(|policy| policy.write = vec![place.at("data"), place.at("project")])
+            .unwrap();
+        let kept = ["data/x/node_modules", "project/.git", "project/a/b/.git"];
+        assert_eq!(place.shown(&ground.protect), kept);
+        let between = ["data/x", "project/a", "project/a/b"].map(|path| place.at(path));
+        assert_eq!(ground.between, between);
+        let mut entries = place.shown(&ground.entries);
+        entries.sort();
+        assert_eq!(entries, ["data/z", "project/readme", "project/src"]);
+        // By that very path it may be written.
+        let ground = place
+            .ground(|policy| {
+                policy.write = vec![place.at("data"), place.at("data/x/node_modules")];
+                policy.keep.push(place.at("data/z"));
+            })
+            .unwrap();
+        assert_eq!(place.shown(&ground.protect), ["data/z"]);
+    }
+
+    #[test]
+    fn a_link_that_is_executed_later_is_kept_with_what_it_leads_to() {
+        let place = Place::new();
+        std::fs::create_dir_all(place.at("project/venvs/one")).unwrap();
+        symlink("venvs/one", place.at("project/.venv")).unwrap();
+        let ground = place
+            .ground(|policy| policy.write.push(place.at("project")))
+            .unwrap();
+        assert_eq!(ground.linked, [place.at("project/.venv")]);
+        let kept = ["project/.git", "project/venvs/one"];
+        assert_eq!(place.shown(&ground.protect), kept);
     }
 }

@@ -14,24 +14,27 @@
 //!   tool can't leave its group nor signal the launcher, and the crib takes over from a launcher that is lost.
 //! * Once [`Child::wait`] gives a code or a signal, nothing of the tree is left.
 //!
-//! With a [`Policy`] ([`Command::confined`]) the process is confined as well: what it may read, write, execute, reach
-//! and use. The policy is translated into a plan for the best [`Rung`] that the machine offers, the launcher carries the
+//! A [`Command`] can't be made without a [`Confinement`]. With a [`Policy`] the process is walled in: what it may read,
+//! write, execute, reach and use. Without one it may do what the user may, and that takes a [`Consent`] that only the
+//! user's own settings make. What a tool chooses (arguments, variables, directory) takes effect at the last exec alone:
+//! the launcher's own are always the same. The policy is translated into a plan for the best [`Rung`] that the machine offers, the launcher carries the
 //! plan out, and what can't be enforced is refused or named ([`Account`]). Nothing is ever left out in silence.
 //!
 //! Not promised: that a program which runs anyway, such as cron or a service manager, starts nothing when an unconfined
 //! tool asks it to; on [`Rung::Group`], that a tool finds no other way to make its launcher fail, and the crib with it;
-//! what a kernel with bugs lets through; what passes through a tunnel to a host that was granted. Without a policy a
-//! process may do what the user may.
+//! what a kernel with bugs lets through; what passes through a tunnel to a host that was granted.
 //!
 //! Why: `docs/design/0002-launcher.md`, `docs/design/0013-sandbox.md`.
 
 mod asked;
 mod child;
 mod command;
+mod confinement;
 mod enclosure;
 mod environment;
 mod ground;
 mod groups;
+mod guarded;
 mod host;
 pub mod launcher;
 mod machine;
@@ -39,22 +42,25 @@ mod plan;
 mod policy;
 mod program;
 mod proxy;
+mod resolver;
 mod rung;
 mod scratch;
 mod seatbelt;
 mod stand_in;
+mod start;
 mod survey;
 mod system;
 mod watch;
 
 pub use child::{Child, Exit, Stdin};
 pub use command::{Command, StartError};
+pub use confinement::{Confinement, Consent};
 pub use enclosure::Account;
 pub use environment::Environment;
 pub use host::{HostRule, NotAHost};
 pub use machine::{Controllers, Lack, Machine, Refusal};
 pub use plan::Enforced;
-pub use policy::{Exec, Modes, Network, Policy};
+pub use policy::{Exec, GUARDED, Modes, Network, Policy};
 pub use proxy::Denial;
 pub use rung::{Launcher, Rung};
 pub use seatbelt::profile as seatbelt_profile;

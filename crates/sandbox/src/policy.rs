@@ -6,23 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::HostRule;
 
-/// Entries of a project that stay as they are, though the project may be written: what is in there is executed later.
-const PROTECTED: [&str; 2] = [".toolcrib", ".git"];
+/// Folders that a yes to what lies around them does not reach, wherever they lie: what is in there is executed later.
+pub const GUARDED: [&str; 4] = [".toolcrib", ".git", ".venv", "node_modules"];
+/// Those of them that are kept from being made at the top of a project.
+const HELD: [&str; 2] = [".toolcrib", ".git"];
 
 /// What a process may touch. The system's programs and libraries, and the program itself with what belongs to it, are
 /// always readable; a tmp and a home of its own are always writable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
-    /// Files and folders that it may read, as absolute paths.
+    /// Files and folders that are its own, as absolute paths. Links in them are followed; what is not there is left out.
     pub read: Vec<PathBuf>,
-    /// Files and folders that it may read and write.
+    /// Files and folders that it was granted to read. Each must be the very place that it names: a link anywhere in it
+    /// is a refusal. What is not there is left out.
+    pub granted: Vec<PathBuf>,
+    /// Files and folders that it may read and write, each the very place that it names. What is not there is made.
     pub write: Vec<PathBuf>,
-    /// What stays unwritten inside writable folders. A path that `write` names itself is written all the same.
+    /// What stays unwritten inside writable folders, beside all [`GUARDED`] folders in them; where it is not there it is
+    /// kept from being made. A path that `write` names itself is written all the same.
     pub protect: Vec<PathBuf>,
+    /// The same, where it is there.
+    pub keep: Vec<PathBuf>,
+    /// What is never written, whatever `write` names.
+    pub never: Vec<PathBuf>,
     /// What is not even read inside readable folders.
     pub hide: Vec<PathBuf>,
-    /// Paths that are written as lying in this folder must really lie there: a link can't widen them.
+    /// Paths of `read` that are written as lying in this folder must really lie there: a link can't widen them.
     pub within: Option<PathBuf>,
     pub exec: Exec,
     pub network: Network,
@@ -73,8 +83,11 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             read: Vec::new(),
+            granted: Vec::new(),
             write: Vec::new(),
             protect: Vec::new(),
+            keep: Vec::new(),
+            never: Vec::new(),
             hide: Vec::new(),
             within: None,
             exec: Exec::Once,
@@ -98,7 +111,7 @@ impl Policy {
         };
         if let Some(project) = project {
             policy.read.push(project.to_path_buf());
-            policy.protect = PROTECTED.map(|name| project.join(name)).to_vec();
+            policy.protect = HELD.map(|name| project.join(name)).to_vec();
             policy.within = Some(project.to_path_buf());
         }
         policy

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::policy::{Exec, Network, Policy};
+use crate::policy::{Exec, GUARDED, Network, Policy};
 
 /// What programs there need to start at all.
 const SYSTEM: [&str; 12] = [
@@ -42,7 +42,7 @@ pub fn profile(policy: &Policy, program: &Path, tmp: &Path, proxy: Option<u16>) 
     line("allow file-read*", &mut SYSTEM.iter().map(Path::new));
     line(
         "allow file-read*",
-        &mut policy.read.iter().map(AsRef::as_ref),
+        &mut policy.read.iter().chain(&policy.granted).map(AsRef::as_ref),
     );
     line(
         "allow file-read* file-write*",
@@ -52,8 +52,17 @@ pub fn profile(policy: &Policy, program: &Path, tmp: &Path, proxy: Option<u16>) 
     // Later rules win.
     line(
         "deny file-write*",
-        &mut policy.protect.iter().map(AsRef::as_ref),
+        &mut policy.protect.iter().chain(&policy.keep).map(AsRef::as_ref),
     );
+    for name in GUARDED {
+        let name = name.replace('.', "\\.");
+        let _ = writeln!(text, "(deny file-write* (regex #\"/{name}(/|$)\"))");
+    }
+    let mut line = |rule: &str, paths: &mut dyn Iterator<Item = &Path>| {
+        for path in paths {
+            let _ = writeln!(text, "({rule} (subpath {}))", quoted(path));
+        }
+    };
     let again = policy
         .write
         .iter()

@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::resolver::read_small;
+
 /// Is this a version manager's stand-in for another program?
 pub fn is_stand_in(program: &Path) -> bool {
     program
@@ -27,14 +29,16 @@ pub fn behind(program: &Path, dir: &Path, path: &OsStr) -> Option<PathBuf> {
 
 /// What pyenv would take: by the nearest `.python-version`, or by its own setting.
 fn chosen(root: &Path, name: &OsStr, dir: &Path) -> Option<PathBuf> {
-    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+    let read = |path: PathBuf| read_small(&path);
     let mut above = dir.ancestors();
     let named = above
         .find_map(|folder| read(folder.join(".python-version")))
         .or_else(|| read(root.join("version")))?;
     let versions = named.split([':', '\n']).map(str::trim);
     versions
-        .filter(|version| !version.is_empty() && !version.contains('/'))
+        .filter(|version| {
+            !version.is_empty() && !version.contains('/') && !version.starts_with('.')
+        })
         .map(|version| root.join("versions").join(version).join("bin").join(name))
         .find(|program| is_runnable(program))
 }

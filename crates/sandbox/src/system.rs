@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::resolver::read_small;
+
 /// Programs, libraries, and the few settings without which they don't start or speak the user's language. Nothing in
 /// here is a secret, not even for root.
 const SYSTEM: [&str; 45] = [
@@ -74,6 +76,25 @@ const OF_A_PREFIX: [&str; 9] = [
     "pyvenv.cfg",
 ];
 
+/// Files and folders that only an installation has.
+const SIGNS: [&str; 6] = [
+    "pyvenv.cfg",
+    "conda-meta",
+    "Cellar",
+    "lib/node_modules",
+    "lib/rustlib",
+    "lib/jvm.cfg",
+];
+/// What the folders of languages begin with that lie in the `lib` of an installation.
+const LIBRARIES: [&str; 6] = [
+    "python3",
+    "libpython3",
+    "ruby",
+    "perl5",
+    "libnode",
+    "erlang",
+];
+
 /// What the names of folders in /etc begin with that interpreters read when they start.
 const INTERPRETERS: [&str; 2] = ["java-", "python3"];
 
@@ -88,103 +109,34 @@ pub(crate) fn paths() -> impl Iterator<Item = PathBuf> {
     system.chain(of_interpreters.map(|entry| entry.path()))
 }
 
-/// What belongs to a program at this path: its own file, and the libraries of the prefix it is installed in, such as
-/// that of a virtual environment or of a version manager. A home is no prefix.
-pub(crate) fn belonging_to(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut found = of_prefix(program, home);
-    let environment = program.parent().and_then(Path::parent);
-    // Once: an environment that was made from another names what both were made from.
-    if let Some(python) = environment.and_then(home_of_environment) {
-        found.extend(of_prefix(&python, home));
-    }
-    found
+/// The names in a prefix that belong to the program in its `bin`.
+pub(crate) fn parts_of(prefix: &Path) -> impl Iterator<Item = &'static str> {
+    // Users keep data of all kinds in `~/.local/share`.
+    let share = (!prefix.ends_with(".local")).then_some("share");
+    OF_A_PREFIX.into_iter().chain(share)
 }
 
-fn of_prefix(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut found = vec![program.to_path_buf()];
-    let prefix = program
-        .parent()
-        .filter(|folder| folder.ends_with("bin"))
-        .and_then(Path::parent)
-        .filter(|prefix| *prefix != Path::new("/"))
-        .filter(|prefix| home.is_none_or(|home| !home.starts_with(prefix)));
-    if let Some(prefix) = prefix {
-        found.extend(OF_A_PREFIX.iter().map(|name| prefix.join(name)));
-        // Users keep data of all kinds in there.
-        if !prefix.ends_with(".local") {
-            found.push(prefix.join("share"));
-        }
+/// Is this folder what programs of some language are installed in, and not just any folder with a `bin`?
+pub(crate) fn is_installation(prefix: &Path) -> bool {
+    let there = |name: &str| prefix.join(name).exists();
+    if SIGNS.into_iter().any(there) {
+        return true;
     }
-    found.retain(|path| path.exists());
-    found
+    let libraries = std::fs::read_dir(prefix.join("lib"));
+    let mut libraries = libraries.into_iter().flatten().flatten();
+    libraries.any(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        LIBRARIES.iter().any(|begin| name.starts_with(begin))
+    })
 }
 
 /// The program that a virtual environment was made from.
-fn home_of_environment(prefix: &Path) -> Option<PathBuf> {
-    let text = std::fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
+pub(crate) fn base_of_environment(prefix: &Path) -> Option<PathBuf> {
+    let text = read_small(&prefix.join("pyvenv.cfg"))?;
     let value = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         (name.trim() == "home").then(|| PathBuf::from(value.trim()))
     })?;
     Some(value.join("python3")).filter(|python| python.is_absolute() && python.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prefix_belongs_to_its_program_and_a_home_does_not() {
-        let home = tempfile::tempdir().unwrap();
-        let make = |path: &str| {
-            let path = home.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, "").unwrap();
-            path
-        };
-        let python = make(".pyenv/versions/3/bin/python3");
-        make(".pyenv/versions/3/lib/os.py");
-        make(".local/share/keyrings/secret");
-        make(".local/lib/x");
-        make("lib/x");
-        let names = |program: &Path| {
-            let mut names: Vec<String> = belonging_to(program, Some(home.path()))
-                .iter()
-                .map(|path| {
-                    path.strip_prefix(home.path())
-                        .unwrap()
-                        .display()
-                        .to_string()
-                })
-                .collect();
-            names.sort();
-            names
-        };
-        let base = [
-            ".pyenv/versions/3/bin",
-            ".pyenv/versions/3/bin/python3",
-            ".pyenv/versions/3/lib",
-        ];
-        assert_eq!(names(&python), base);
-        assert_eq!(names(&make("bin/tool")), ["bin/tool"]);
-        let local = make(".local/bin/tool");
-        assert_eq!(
-            names(&local),
-            [".local/bin", ".local/bin/tool", ".local/lib"]
-        );
-
-        let venv = make("project/.venv/bin/python");
-        let cfg = make("project/.venv/pyvenv.cfg");
-        std::fs::write(
-            cfg,
-            format!("home = {}\n", python.parent().unwrap().display()),
-        )
-        .unwrap();
-        let found = names(&venv);
-        assert!(found.contains(&"project/.venv/pyvenv.cfg".to_owned()));
-        assert!(
-            base.iter().all(|path| found.contains(&(*path).to_owned())),
-            "{found:?}"
-        );
-    }
 }

@@ -6,52 +6,62 @@
 //!
 //! Why: `docs/design/0013-sandbox.md`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::{Network as Granted, secret_name};
 use toolcrib_core::{Permit, SandboxOptions, SourceKind, Tool, Walled};
-use toolcrib_sandbox::{Account, Command, Exec, Modes, Network, Policy, StartError};
+use toolcrib_sandbox::{Account, Confinement, Consent, Exec, Modes, Network, Policy, StartError};
 
 use crate::Place;
-use crate::worker::{Key, Lent, Pool, Recipe};
+use crate::code::Code;
+use crate::worker::{Blueprint, Key, Lent, Pool, Recipe};
 
 /// The most memory that a tool may declare, and the most cores.
 const MOST_MEMORY_MB: u64 = 64 * 1_024;
 const MOST_CPU_PERCENT: u32 = 64 * 100;
 
-/// Which tools are confined. Only the user's own settings say so.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Which tools are confined. Only the user's own settings say so: nothing else makes a [`Consent`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walls {
-    pub enabled: bool,
-    /// Tools that may do what the user may, by name.
-    pub off: BTreeSet<String>,
-}
-
-impl Default for Walls {
-    fn default() -> Walls {
-        Walls {
-            enabled: true,
-            off: BTreeSet::new(),
-        }
-    }
+    /// The user's word that no tool is confined.
+    pub none: Option<Consent>,
+    /// The user's word that these tools are not, by name.
+    pub off: BTreeMap<String, Consent>,
 }
 
 impl Walls {
     pub fn are_up(&self, tool: &str) -> bool {
-        self.enabled && !self.off.contains(tool)
+        self.consent(tool).is_none()
+    }
+
+    fn consent(&self, tool: &str) -> Option<Consent> {
+        self.none.or_else(|| self.off.get(tool).copied())
+    }
+
+    /// These walls, unless the user said that this tool needs none.
+    pub fn around(&self, tool: &str, policy: Policy) -> Confinement {
+        let consent = self.consent(tool);
+        consent.map_or_else(|| policy.into(), Into::into)
+    }
+
+    /// The same for a process that is no named tool's: no tool's setting lets it out.
+    pub fn around_unnamed(&self, policy: Policy) -> Confinement {
+        self.none.map_or_else(|| policy.into(), Into::into)
     }
 }
 
 impl Place {
-    /// Confines a command of the crib's own, which no tool's setting lets out.
-    pub fn confined(&self, command: Command, policy: Policy) -> Command {
-        match self.walls.enabled {
-            true => command.confined(policy),
-            false => command,
-        }
+    /// What holds a process of the crib's own, whose policy the crib itself has made. No tool's setting lets it out.
+    pub fn holding(&self, policy: Policy) -> Confinement {
+        self.walls.around_unnamed(policy)
+    }
+
+    /// What holds a process of this tool.
+    pub fn holding_tool(&self, tool: &str, policy: Policy) -> Confinement {
+        self.code.guarded(self.walls.around(tool, policy))
     }
 
     /// The variables that a permit gives, as far as they are set.
@@ -92,11 +102,8 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         None => Policy::default(),
     };
     policy.read.extend(own.iter().skip(1).cloned());
-    policy.read.extend(paths(&permit.read));
-    // What is not there can't be read; and rules are about what is there.
-    policy.read.retain(|path| path.exists());
+    policy.granted = paths(&permit.read);
     policy.write = paths(&permit.write);
-    policy.write.retain(|path| path.exists() || made(path));
     policy.exec = match permit.exec {
         true => Exec::Allowed,
         false => Exec::Once,
@@ -116,18 +123,6 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         policy.cpu_percent = most.clamp(1, MOST_CPU_PERCENT);
     }
     policy
-}
-
-/// Makes what was granted to be written and is not there yet: a folder, or a file where the name has a suffix.
-fn made(path: &Path) -> bool {
-    let made = match path.extension() {
-        None => std::fs::create_dir_all(path),
-        Some(_) => std::fs::File::create_new(path).map(drop),
-    };
-    if let Err(error) = &made {
-        tracing::warn!(%error, path = %path.display(), "what a tool may write can't be made");
-    }
-    made.is_ok()
 }
 
 /// What a process is promised, in words.
@@ -161,7 +156,7 @@ pub fn installing(folder: &Path, read: Vec<PathBuf>) -> Policy {
 
 /// Where the workers of a tool come from: how they are started, for which content, and what is their own.
 pub struct Workshop {
-    recipe: Recipe,
+    blueprint: Blueprint,
     key: Key,
     own: Vec<PathBuf>,
     /// Variables that hold secrets, and the names of those.
@@ -169,9 +164,9 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    pub fn new(recipe: Recipe, key: Key, own: Vec<PathBuf>) -> Workshop {
+    pub fn new(blueprint: Blueprint, key: Key, own: Vec<PathBuf>) -> Workshop {
         Workshop {
-            recipe,
+            blueprint,
             key,
             own,
             secrets: Vec::new(),
@@ -190,40 +185,48 @@ impl Workshop {
         Workshop { key, ..self }
     }
 
-    /// The recipe of the process that is asked what it is, before anything of it is granted.
-    pub fn unproved(&self, place: &Place) -> Recipe {
-        let policy = || {
-            policy(
-                &self.own,
-                &Permit::default(),
-                &SandboxOptions::default(),
-                place,
-            )
-        };
+    /// The recipe of the process that is asked what it is, with what was granted to it so far.
+    pub fn unproved(&self, permit: &Permit, place: &Place) -> Recipe {
+        let policy = policy(&self.own, permit, &SandboxOptions::default(), place);
         Recipe {
-            policy: place.walls.enabled.then(policy),
-            ..self.recipe.clone()
+            blueprint: self.blueprint.clone(),
+            confinement: place.walls.around_unnamed(policy),
+            code: self.noted(place),
         }
     }
 
     /// The pool of the process that is asked what it is. A tool that was granted nothing runs in the same.
-    pub fn first_pool(&self, place: &Place) -> Arc<Pool> {
-        self.pool_of(self.unproved(place), place)
+    pub fn first_pool(&self, permit: &Permit, place: &Place) -> Arc<Pool> {
+        self.pool_of(self.unproved(permit, place), place)
     }
 
     /// The recipe of a tool's own workers, with what it was granted.
     pub fn recipe(&self, tool: &Tool, place: &Place) -> Recipe {
-        let mut recipe = self.recipe.clone();
-        let policy = || policy(&self.own, &tool.permit, &tool.spec.sandbox, place);
-        recipe.policy = place.walls.are_up(tool.name()).then(policy);
+        let mut blueprint = self.blueprint.clone();
         let granted = place.granted(&tool.permit);
-        recipe.mask = recipe.mask.with(place.to_hide(&granted));
+        blueprint.mask = blueprint.mask.with(place.to_hide(&granted));
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        recipe.vars.extend(granted.into_iter().map(own));
+        blueprint.vars.extend(granted.into_iter().map(own));
         let secrets = self.secrets.iter();
         let may_have = secrets.filter(|(_, secret)| place.lends(secret, tool));
-        recipe.secrets = may_have.map(|one| place.lent(one)).collect();
-        recipe
+        blueprint.secrets = may_have.map(|one| place.lent(one)).collect();
+        let policy = policy(&self.own, &tool.permit, &tool.spec.sandbox, place);
+        Recipe {
+            blueprint,
+            confinement: place.walls.around(tool.name(), policy),
+            code: self.noted(place),
+        }
+    }
+
+    /// Other tools' processes do not write what this tool is made of, nor the environment of its interpreter.
+    fn noted(&self, place: &Place) -> Arc<Code> {
+        let program = Path::new(&self.blueprint.program);
+        let prefix = program.parent().and_then(Path::parent);
+        let environment = prefix.filter(|prefix| prefix.join("pyvenv.cfg").exists());
+        let own = self.own.iter().map(PathBuf::as_path);
+        let program = program.is_absolute().then_some(program);
+        place.code.note(own.chain(program).chain(environment));
+        place.code.clone()
     }
 
     /// The pool of a tool: shared by tools of the same content that may do the same.
@@ -232,7 +235,7 @@ impl Workshop {
     }
 
     fn pool_of(&self, recipe: Recipe, place: &Place) -> Arc<Pool> {
-        let policy = recipe.policy.as_ref().map(serde_json::to_vec);
+        let policy = recipe.confinement.policy().map(serde_json::to_vec);
         let policy = policy.and_then(Result::ok).unwrap_or_default();
         let mut hash = Sha256::new();
         hash.update(policy);

@@ -16,6 +16,7 @@ use toolcrib_core::{Access, Change, Crib, Grants, Update};
 
 mod beneath;
 pub mod builtin;
+mod code;
 mod confine;
 mod denied;
 mod draft;
@@ -37,6 +38,7 @@ mod testing;
 mod watch;
 pub mod worker;
 
+pub use code::Code;
 pub use confine::Walls;
 pub use folder::Folder;
 pub use origin::{Loaded, Origin};
@@ -99,6 +101,9 @@ pub async fn open(
         handle = Some(opened.0);
         extra.extend(opened.1);
     }
+    place
+        .code
+        .set_folders(folders.iter().map(|folder| folder.path.clone()));
     let shelves = folders.into_iter().map(Shelf::new).collect();
     let granting = Mutex::new(());
     let lent = place.clone();
@@ -379,6 +384,8 @@ impl Room {
 
     /// Keeps the shelves that stay as they are; the others are taken down and looked at anew.
     async fn set_folders(&mut self, folders: Vec<Folder>) -> Change {
+        let paths = folders.iter().map(|folder| folder.path.clone());
+        self.place.code.set_folders(paths);
         let mut old: Vec<Shelf> = std::mem::take(&mut self.shelves);
         for folder in folders {
             match old.iter().position(|shelf| shelf.folder == folder) {

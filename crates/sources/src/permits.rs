@@ -56,12 +56,17 @@ pub fn judge(tool: &mut Tool, place: &Place) {
     if tool.asks.is_empty() && granted.is_empty() {
         return;
     }
-    let project = place.project.as_deref().map(root);
-    let granted = granted.at(project.as_deref());
-    match granted.covers(&tool.asks.at(project.as_deref())) {
+    let granted = located(&granted, place);
+    match granted.covers(&located(&tool.asks, place)) {
         Ok(()) => tool.permit = granted,
         Err(missing) => tool.access = Access::NeedsGrant(Ungranted::new(&missing, &grants)),
     }
+}
+
+/// A permit in this project, with every path absolute.
+pub fn located(permit: &Permit, place: &Place) -> Permit {
+    let project = place.project.as_deref().map(root);
+    permit.at(project.as_deref())
 }
 
 /// What a path leads to, links followed; relative where that lies in the project. A relative path without a project

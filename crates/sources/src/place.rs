@@ -10,6 +10,7 @@ use toolcrib_core::store::{Descriptions, Forgetful};
 use toolcrib_core::{Grants, Outputs, Teller};
 use toolcrib_sandbox::{Environment, Launcher};
 
+use crate::code::Code;
 use crate::confine::Walls;
 use crate::safe::Safe;
 use crate::script::{ScriptSettings, Scripts};
@@ -30,6 +31,8 @@ pub struct Place {
     pub safe: Arc<Safe>,
     /// Which tools are confined.
     pub walls: Walls,
+    /// What tools load code from, and what decides about them: no tool's process writes there.
+    pub code: Arc<Code>,
     /// What scripts need beyond that.
     pub scripts: Scripts,
     /// What was granted, as it stands now. Only [`crate::Sources::regrant`] changes it later.
@@ -64,6 +67,7 @@ impl Place {
             variables: Arc::default(),
             safe: Arc::new(safe),
             walls: Walls::default(),
+            code: Arc::default(),
             scripts: Scripts::new(ScriptSettings::default()),
             grants: watch::Sender::new(Arc::default()),
             own_address: Arc::new(OnceLock::new()),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use toolcrib_core::CallError;
-use toolcrib_sandbox::{Command, Environment, Exit, Launcher, StartError};
+use toolcrib_sandbox::{Command, Consent, Environment, Exit, Launcher, StartError};
 
 /// No secret is longer: it has to fit into an environment.
 const MAX_SECRET: usize = 64 * 1_024;
@@ -35,8 +35,9 @@ pub enum SecretSource {
     Variable(String),
     /// A file that nobody else may read.
     File(PathBuf),
-    /// The keyring of the user's session, under `toolcrib` and the secret's name.
-    Keyring,
+    /// The keyring of the user's session, under `toolcrib` and the secret's name. The program that asks it needs the
+    /// session's bus, which no walls let through: that setting is the user's word for it.
+    Keyring(Consent),
 }
 
 /// Which secrets there are, by name.
@@ -129,7 +130,7 @@ impl Safe {
                     Unread::new(name, format!("the file `{shown}` {why}"), hint)
                 })?
             }
-            SecretSource::Keyring => self.keyring(name).await?,
+            SecretSource::Keyring(consent) => self.keyring(name, consent).await?,
         };
         if value.trim().is_empty() {
             let hint = "put the value there, or change where it lies";
@@ -143,8 +144,8 @@ impl Safe {
         Ok(value)
     }
 
-    async fn keyring(&self, name: &str) -> Result<String, Unread> {
-        let asked = tokio::time::timeout(KEYRING_LIMIT, self.ask_keyring(name)).await;
+    async fn keyring(&self, name: &str, consent: Consent) -> Result<String, Unread> {
+        let asked = tokio::time::timeout(KEYRING_LIMIT, self.ask_keyring(name, consent)).await;
         let limit = KEYRING_LIMIT.as_secs();
         asked.unwrap_or_else(|_| {
             let hint = "unlock the keyring, then call again";
@@ -153,8 +154,8 @@ impl Safe {
         })
     }
 
-    async fn ask_keyring(&self, name: &str) -> Result<String, Unread> {
-        let mut command = Command::new(KEYRING, "/").args(["lookup", "toolcrib", name]);
+    async fn ask_keyring(&self, name: &str, consent: Consent) -> Result<String, Unread> {
+        let mut command = Command::new(KEYRING, "/", consent).args(["lookup", "toolcrib", name]);
         for variable in KEYRING_VARIABLES {
             if let Some(value) = self.variables.get(variable) {
                 command = command.var(variable, value);
@@ -335,7 +336,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_keyring_without_its_program_says_what_to_install() {
-        let error = safe("a", SecretSource::Keyring).read("a").await;
+        #[expect(clippy::disallowed_methods, reason = "as the settings make it")]
+        let consent = Consent::from_user_settings();
+        let error = safe("a", SecretSource::Keyring(consent)).read("a").await;
         let error = error.unwrap_err();
         assert!(error.message.contains("not on the PATH"), "{error:?}");
         assert!(error.hint.contains("libsecret-tools"), "{error:?}");

@@ -14,7 +14,7 @@ use toolcrib_sandbox::{Environment, Launcher, Rung};
 use toolcrib_sources::registered::Registered;
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
-use toolcrib_sources::{Folder, Follow, Place, Safe, Sources};
+use toolcrib_sources::{Code, Folder, Follow, Place, Safe, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles};
 
 use crate::audit::{Book, LAST_WORDS};
@@ -98,6 +98,17 @@ fn launcher(env: &Env) -> Result<Launcher, Failure> {
 }
 
 /// The user's cache folder, where what can be made again is kept.
+/// What decides about tools: no tool may write there, whatever it was granted.
+fn own_folders(env: &Env) -> Vec<PathBuf> {
+    let folders = [
+        env.config_folder(),
+        env.data_folder(),
+        env.cache_folder(),
+        env.runtime_folder(),
+    ];
+    folders.into_iter().flatten().collect()
+}
+
 fn cache_folder(env: &Env) -> Result<PathBuf, Failure> {
     match env.cache_folder() {
         Some(cache) => Ok(cache),
@@ -197,6 +208,7 @@ impl Opened {
             scripts: scripts(&env, &settings, cache.clone()),
             variables,
             walls: settings.walls.clone(),
+            code: Arc::new(Code::new(own_folders(&env))),
             grants: watch::Sender::new(Arc::new(memory.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });
@@ -289,9 +301,9 @@ impl Opened {
     /// The project and its trust, in words for a person.
     pub fn project_line(&self) -> String {
         let line = plain(&self.raw_project_line()).into_owned();
-        match self.settings.walls.enabled {
-            true => line,
-            false => format!("{line}; THE SANDBOX IS OFF: every tool may do what you may"),
+        match self.settings.walls.none {
+            None => line,
+            Some(_) => format!("{line}; THE SANDBOX IS OFF: every tool may do what you may"),
         }
     }
 

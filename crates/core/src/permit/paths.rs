@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// Folders that a yes to what lies around them does not reach: who writes there decides what runs.
-pub const GUARDED: [&str; 2] = [".toolcrib", ".git"];
+pub const GUARDED: [&str; 4] = [".toolcrib", ".git", ".venv", "node_modules"];
 
 /// A path without the parts that say nothing. A relative one may still begin with `..`.
 pub fn clean(path: &str) -> String {

@@ -69,9 +69,8 @@ pub async fn lanes(
 
 async fn confined(launcher: &Launcher, program: &str, args: &[&str], folder: &Path) -> bool {
     let environment = Environment::from_vars([("PATH".into(), PATH.into())]);
-    let command = Command::new(program, folder)
-        .args(args.iter().copied())
-        .confined(Policy::default_for(folder, None));
+    let command =
+        Command::new(program, folder, Policy::default_for(folder, None)).args(args.iter().copied());
     match command.spawn(launcher, &environment).await {
         Ok(mut child) => child.wait().await.is_ok_and(Exit::success),
         Err(_) => false,

@@ -1,7 +1,8 @@
 //! The launcher: the small process between the crib and a tool, which lets nothing outlive either.
 //!
-//! It is this binary executed again with [`ARGUMENT`], before any runtime or thread exists. Its stdin is a socket to
-//! the crib, its stdout and stderr are the tool's, and the tool's stdin comes over the socket. Who attends to the tool
+//! It is this binary executed again with [`ARGUMENT`], before any runtime or thread exists. Its arguments, variables and
+//! directory are always the same, for nothing of a tool may take effect before the walls stand. Its stdin is a socket to
+//! the crib, its stdout and stderr are the tool's; what is executed, and the tool's stdin, come over the socket. Who attends to the tool
 //! waits for one of two things: the tool's exit, or the hang-up of the socket. After either everything below it is
 //! killed: by the kernel with a pid namespace (`namespace`), or by the launcher (`group`). A socket, not
 //! `PR_SET_PDEATHSIG`, ties it to the crib, because that signal follows a thread, and the crib's threads come and go.
@@ -23,20 +24,22 @@ mod tool;
 mod walls;
 mod wire;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::path::Path;
 use std::process::ExitCode;
 use std::ptr;
 
 use crate::Rung;
+use crate::start::Start;
 use open::{open_beneath, open_plainly};
 use tool::Tool;
 use walls::Walls;
 
 pub(crate) use group::{KILL_LIMIT, kill_group};
+pub(crate) use open::make_exactly;
 pub(crate) use probe::ARGUMENT as PROBE;
 pub(crate) use walls::Trouble;
 pub(crate) use wire::{
@@ -52,8 +55,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     let asked = args.next()?;
     let done = if asked == OsStr::new(ARGUMENT) {
-        let program = args.next()?;
-        launch_program(&program, args)
+        launch()
     } else if asked == OsStr::new(PROBE) {
         probe::tell()
     } else {
@@ -63,11 +65,6 @@ pub fn run_if_asked() -> Option<ExitCode> {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(125),
     })
-}
-
-fn launch_program(program: &OsStr, argv: impl Iterator<Item = OsString>) -> io::Result<()> {
-    let tool = Tool::new(program, argv)?;
-    launch(&tool, Path::new(program))
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -83,26 +80,34 @@ fn errno(error: &io::Error) -> i32 {
 }
 
 /// Does the whole work. An error means that nobody looks after what may still live.
-fn launch(tool: &Tool, program: &Path) -> io::Result<()> {
+fn launch() -> io::Result<()> {
     let control = settle_in()?;
     let (order, mut handed) = wire::receive_order(control.as_fd())?;
-    if order == Order::Confined {
-        let lost = || io::Error::from_raw_os_error(libc::EPROTO);
-        let plan = handed.pop_front().ok_or_else(lost)?;
+    let lost = || io::Error::from_raw_os_error(libc::EPROTO);
+    let start = File::from(handed.pop_front().ok_or_else(lost)?);
+    let mut start: Start = serde_json::from_reader(io::BufReader::new(start))?;
+    let plan = start.walls.take();
+    if plan.is_some() != (order == Order::Confined) {
+        return fail(&control, lost());
+    }
+    if let Some(plan) = plan {
         let door = handed.pop_front().ok_or_else(lost)?;
         let streams = Streams::new(handed.pop_front())?;
-        return match Walls::new(plan, door, program).and_then(enter) {
+        let walls = Walls::new(plan, door);
+        let tool = Tool::new(start);
+        return match walls.and_then(enter) {
             Ok(walls) if walls.rung() == Rung::Group => {
-                group::run(&control, streams, tool, Some(walls))
+                group::run(&control, streams, &tool, Some(walls))
             }
-            Ok(walls) => namespace::run(control, streams, tool, Some(walls)),
+            Ok(walls) => namespace::run(control, streams, &tool, Some(walls)),
             Err(trouble) => wire::report(control.as_fd(), Report::Walls(trouble.code())),
         };
     }
     let streams = Streams::new(handed.pop_front())?;
+    let tool = Tool::new(start);
     match choose(order).and_then(prepare) {
-        Ok(Rung::Group) => group::run(&control, streams, tool, None),
-        Ok(_) => namespace::run(control, streams, tool, None),
+        Ok(Rung::Group) => group::run(&control, streams, &tool, None),
+        Ok(_) => namespace::run(control, streams, &tool, None),
         Err(error) => fail(&control, error),
     }
 }

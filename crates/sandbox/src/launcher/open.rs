@@ -54,9 +54,51 @@ pub(super) fn open_beneath(folder: &OwnedFd, path: &Path) -> io::Result<OwnedFd>
     open(folder.as_raw_fd(), path, NO_LINKS | BENEATH)
 }
 
+/// Makes what is missing of a path: folders, and at its end a file where the name has a suffix. Nothing is made behind a
+/// link.
+pub(crate) fn make_exactly(path: &Path) -> io::Result<()> {
+    let there = |path: &Path| path.symlink_metadata().is_ok();
+    let mut above = path.ancestors();
+    let base = above.find(|folder| there(folder)).unwrap_or(Path::new("/"));
+    let mut folder = open_plainly(base)?;
+    let missing: Vec<_> = path.strip_prefix(base).into_iter().flatten().collect();
+    let suffix = path.extension().is_some();
+    for (index, part) in missing.iter().enumerate() {
+        let name = CString::new(part.as_bytes())?;
+        let is_file = suffix && index + 1 == missing.len();
+        // SAFETY: the string lives across the calls; the descriptor is new.
+        unsafe {
+            if is_file {
+                let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY | libc::O_CLOEXEC;
+                let mode: libc::c_uint = 0o666;
+                let made = libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, mode);
+                drop(OwnedFd::from_raw_fd(check(made)?));
+                return Ok(());
+            }
+            check(libc::mkdirat(folder.as_raw_fd(), name.as_ptr(), 0o777))?;
+        }
+        folder = open_beneath(&folder, Path::new(part))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_is_made_and_never_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(real.join("there")).unwrap();
+        std::os::unix::fs::symlink("there", real.join("link")).unwrap();
+        make_exactly(&real.join("a/b/c")).unwrap();
+        make_exactly(&real.join("a/notes.txt")).unwrap();
+        make_exactly(&real.join("a")).unwrap();
+        assert!(real.join("a/b/c").is_dir() && real.join("a/notes.txt").is_file());
+        assert!(make_exactly(&real.join("link/x")).is_err());
+        assert!(!real.join("there/x").exists());
+    }
 
     #[test]
     fn links_are_errors() {

@@ -1,20 +1,19 @@
 //! From fork to exec: how a process becomes the tool.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem;
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsRawFd;
 use std::ptr;
 
+use super::walls::Step;
 use super::wire::Report;
-use super::{Trouble, Walls, check, errno, filter, leave_the_group};
+use super::{Trouble, Walls, check, errno, filter, leave_the_group, open_plainly};
+use crate::start::Start;
 
-/// The file to execute and its arguments, as exec takes them.
-pub(super) struct Tool {
-    program: CString,
-    argv: Vec<CString>,
-}
+/// What is executed.
+pub(super) struct Tool(Start);
 
 /// What the tool gives up before it runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,16 +24,9 @@ pub(super) enum Bond {
     Group,
 }
 
-fn c_string(text: &OsStr) -> io::Result<CString> {
-    CString::new(text.as_bytes()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
-}
-
 impl Tool {
-    pub(super) fn new(program: &OsStr, argv: impl Iterator<Item = OsString>) -> io::Result<Tool> {
-        Ok(Tool {
-            program: c_string(program)?,
-            argv: argv.map(|arg| c_string(&arg)).collect::<Result<_, _>>()?,
-        })
+    pub(super) fn new(start: Start) -> Tool {
+        Tool(start)
     }
 
     /// Forks and executes, behind walls if there are any. The inner error is what failed in the child, told through a
@@ -76,43 +68,52 @@ impl Tool {
 
     /// The last steps of the child; returns only when one of them failed.
     fn execute(&self, bond: Bond, parent: libc::pid_t, walls: Option<&Walls>) -> Failed {
-        let argv = pointers(&self.argv);
+        let more = walls.map(Walls::variables).unwrap_or_default();
+        let words = match self.0.words(&more) {
+            Ok(words) => words,
+            Err(error) => return Failed::Exec(error),
+        };
+        let (argv, vars) = (pointers(&words.argv), pointers(&words.vars));
         if let Err(error) = prepare(bond, parent) {
             return Failed::Exec(error);
         }
-        let Some(walls) = walls else {
-            return match unblock() {
-                // SAFETY: the strings live in `self`, and the list of them ends with a null pointer.
-                Ok(()) => unsafe {
-                    libc::execv(self.program.as_ptr(), argv.as_ptr());
-                    Failed::Exec(io::Error::last_os_error())
-                },
-                Err(error) => Failed::Exec(error),
-            };
-        };
-        let variables = match walls.variables() {
-            Ok(variables) => variables,
-            Err(error) => return Failed::Exec(error),
-        };
-        if let Err(trouble) = walls.put_up() {
+        if let Err(error) = self.enter_directory() {
+            let step = Step::Directory;
+            return Failed::Walls(Trouble { step, error });
+        }
+        if let Some(walls) = walls
+            && let Err(trouble) = walls.put_up()
+        {
             return Failed::Walls(trouble);
         }
-        let variables = pointers(&variables);
-        match unblock() {
-            // SAFETY: the strings outlive the call, and both lists end with a null pointer.
-            Ok(()) => unsafe {
-                libc::syscall(
-                    libc::SYS_execveat,
-                    walls.descriptor(),
-                    c"".as_ptr(),
-                    argv.as_ptr(),
-                    variables.as_ptr(),
-                    libc::AT_EMPTY_PATH,
-                );
-                Failed::Exec(io::Error::last_os_error())
-            },
-            Err(error) => Failed::Exec(error),
+        if let Err(error) = unblock() {
+            return Failed::Exec(error);
         }
+        // SAFETY: the strings outlive the calls, and both lists end with a null pointer.
+        unsafe {
+            match walls {
+                None => {
+                    libc::execve(words.program.as_ptr(), argv.as_ptr(), vars.as_ptr());
+                }
+                Some(walls) => {
+                    libc::syscall(
+                        libc::SYS_execveat,
+                        walls.descriptor(),
+                        c"".as_ptr(),
+                        argv.as_ptr(),
+                        vars.as_ptr(),
+                        libc::AT_EMPTY_PATH,
+                    );
+                }
+            }
+        }
+        Failed::Exec(io::Error::last_os_error())
+    }
+
+    fn enter_directory(&self) -> io::Result<()> {
+        let folder = open_plainly(&self.0.dir())?;
+        // SAFETY: no memory is touched.
+        check(unsafe { libc::fchdir(folder.as_raw_fd()) }).map(|_| ())
     }
 }
 

@@ -1,12 +1,10 @@
 //! A plan carried out: who does what before the tool runs. A step that fails is told, and no tool runs.
 
-use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{bpf, check, landlock, open_plainly, root, wire};
 use crate::plan::{Plan, Road};
@@ -16,11 +14,20 @@ use crate::{Rung, launcher::errno};
 /// The highest number that the program's descriptor gets.
 const HIGHEST: u64 = 1_023;
 
+/// Variables by which programs find a proxy.
+const PROXY: [&str; 6] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+];
+
 /// What was being done when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    Plan = 1,
-    Program,
+    Program = 1,
     Groups,
     Namespaces,
     Network,
@@ -34,8 +41,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 12] = [
-        Step::Plan,
+    const ALL: [Step; 11] = [
         Step::Program,
         Step::Groups,
         Step::Namespaces,
@@ -52,7 +58,6 @@ impl Step {
     /// What could not be done, in words that follow "can't".
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Step::Plan => "read its plan",
             Step::Program => "open its program",
             Step::Groups => "enter its control group",
             Step::Namespaces => "make its namespaces",
@@ -102,39 +107,24 @@ pub(super) struct Walls {
     door: OwnedFd,
     program: OwnedFd,
     groups: Vec<File>,
-    dir: PathBuf,
     /// The proxy's, as the tool sees it.
     port: Option<u16>,
 }
 
 impl Walls {
-    /// Reads the plan and opens what is seen from outside only.
-    pub(super) fn new(plan: OwnedFd, door: OwnedFd, program: &Path) -> Result<Walls, Trouble> {
-        let read = || -> io::Result<Plan> {
-            Ok(serde_json::from_reader(io::BufReader::new(File::from(
-                plan,
-            )))?)
-        };
-        let plan = at(Step::Plan, read())?;
-        let program = program
-            .canonicalize()
-            .and_then(|program| open_plainly(&program));
+    /// Opens what is seen from outside only.
+    pub(super) fn new(plan: Plan, door: OwnedFd) -> Result<Walls, Trouble> {
+        let program = open_plainly(&plan.program);
         let open = |path: &PathBuf| File::options().write(true).open(path);
         let groups = plan.groups.iter().map(open).collect::<Result<_, _>>();
         let port = match plan.road {
             Road::Asked { port } => Some(port),
             _ => None,
         };
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the crib has put the launcher there"
-        )]
-        let dir = std::env::current_dir();
         Ok(Walls {
             door,
             program: at(Step::Program, program)?,
             groups: at(Step::Groups, groups)?,
-            dir: at(Step::Directory, dir)?,
             port,
             plan,
         })
@@ -162,8 +152,7 @@ impl Walls {
             )?;
             self.port = Some(port);
         }
-        at(Step::Mounts, root::enter(&self.plan.mounts))?;
-        at(Step::Directory, std::env::set_current_dir(&self.dir))
+        at(Step::Mounts, root::enter(&self.plan.mounts))
     }
 
     /// In the process that becomes the tool: everything that it can't take back.
@@ -242,31 +231,20 @@ impl Walls {
         }
     }
 
-    /// The variables of this process, and those that lead to the proxy.
-    pub(super) fn variables(&self) -> io::Result<Vec<CString>> {
-        #[expect(clippy::disallowed_methods, reason = "the crib has chosen them")]
-        let mut vars: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-        if let Some(port) = self.port {
-            let proxy = OsString::from(format!("http://127.0.0.1:{port}"));
-            for name in [
-                "HTTP_PROXY",
-                "HTTPS_PROXY",
-                "ALL_PROXY",
-                "http_proxy",
-                "https_proxy",
-                "all_proxy",
-            ] {
-                vars.push((name.into(), proxy.clone()));
-            }
-            vars.extend(["NO_PROXY", "no_proxy"].map(|name| (name.into(), OsString::new())));
-            vars.push(("NODE_USE_ENV_PROXY".into(), "1".into()));
-        }
-        let line = |(mut name, value): (OsString, OsString)| {
-            name.push("=");
-            name.push(value);
-            CString::new(name.into_vec()).map_err(|_| io::ErrorKind::InvalidInput.into())
+    /// The variables that lead to the proxy, where there is one.
+    pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
+        let Some(port) = self.port else {
+            return Vec::new();
         };
-        vars.into_iter().map(line).collect()
+        let proxy = format!("http://127.0.0.1:{port}");
+        let to_proxy = PROXY.map(|name| (name, proxy.clone()));
+        let rest = [
+            ("NO_PROXY", ""),
+            ("no_proxy", ""),
+            ("NODE_USE_ENV_PROXY", "1"),
+        ];
+        let rest = rest.map(|(name, value)| (name, value.to_owned()));
+        to_proxy.into_iter().chain(rest).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the crib and the launcher say to each other over the control socket.
 //!
-//! The crib sends one [`Order`], with the tool's stdin if it has one, then [`TERMINATE`] any number of times, and hangs
+//! The crib sends one [`Order`] with what is to be started, and the tool's stdin if it has one, then [`TERMINATE`] any number of times, and hangs
 //! up. The launcher sends [`Report`]s: one about the start, one about the end.
 
 use std::collections::VecDeque;
@@ -233,8 +233,8 @@ fn receive_with(socket: BorrowedFd) -> io::Result<(Option<u8>, VecDeque<OwnedFd>
     Ok(((received == 1).then_some(byte), handed))
 }
 
-/// The crib's first word. The socket keeps it until the launcher is there to read it. A confined tool's plan and door
-/// come first, then its stdin if it has one.
+/// The crib's first word. The socket keeps it until the launcher is there to read it. What is to be started comes first,
+/// then a confined tool's door, then the tool's stdin if it has one.
 pub(crate) fn send_order(
     control: BorrowedFd,
     order: Order,
@@ -266,7 +266,7 @@ pub(crate) fn receive_handed(door: BorrowedFd) -> io::Result<Option<OwnedFd>> {
 pub(crate) fn file_of(text: &[u8]) -> io::Result<OwnedFd> {
     // SAFETY: the string lives across the call; the descriptor is new.
     let mut file = unsafe {
-        let made = check(libc::memfd_create(c"plan".as_ptr(), libc::MFD_CLOEXEC))?;
+        let made = check(libc::memfd_create(c"start".as_ptr(), libc::MFD_CLOEXEC))?;
         File::from_raw_fd(made)
     };
     file.write_all(text)?;

@@ -46,6 +46,8 @@ pub(crate) struct Plan {
     pub landlock: Option<Landlock>,
     pub calls: Calls,
     pub exec: Exec,
+    /// What is executed, by a path without links.
+    pub program: PathBuf,
     #[serde(skip)]
     pub enforced: Enforced,
     /// What this rung can't do, in words.
@@ -164,7 +166,7 @@ impl Plan {
         let mounted = rung != Rung::Group;
         let road = road(policy, machine, rung)?;
         let scoped = mounted || machine.landlock >= LANDLOCK_SCOPES;
-        refuse_what_can_not_be(ground, mounted)?;
+        refuse_what_can_not_be(ground, rung)?;
         let tmp = if mounted { Path::new(TMP) } else { scratch };
         let groups = machine.groups;
         let by_namespace = mounted && machine.counts_by_namespace();
@@ -200,6 +202,7 @@ impl Plan {
                 counted: groups.memory,
             },
             exec: policy.exec,
+            program: ground.program.clone(),
             enforced: Enforced::of(policy, machine, rung, road),
             lost: lost(policy, ground, machine, rung),
             vars: vec![("TMPDIR", tmp.to_path_buf()), ("HOME", tmp.join("home"))],
@@ -234,8 +237,8 @@ fn road(policy: &Policy, machine: &Machine, rung: Rung) -> Result<Road, Refusal>
     }
 }
 
-fn refuse_what_can_not_be(ground: &Ground, mounted: bool) -> Result<(), Refusal> {
-    if let (false, Some(spot)) = (mounted, ground.hide.first()) {
+fn refuse_what_can_not_be(ground: &Ground, rung: Rung) -> Result<(), Refusal> {
+    if let (Rung::Group, Some(spot)) = (rung, ground.hide.first()) {
         return Err(Refusal::new(
             format!(
                 "`{}` is to be hidden inside a readable folder, which needs namespaces",
@@ -244,7 +247,8 @@ fn refuse_what_can_not_be(ground: &Ground, mounted: bool) -> Result<(), Refusal>
             "allow user namespaces, or name the readable folders beside it one by one",
         ));
     }
-    if let (true, Some(link)) = (mounted, ground.linked.first()) {
+    // Nothing is mounted over a link; Landlock keeps the folder that it lies in.
+    if let (Rung::NamespacesOnly, Some(link)) = (rung, ground.linked.first()) {
         return Err(Refusal::new(
             format!(
                 "`{}` is to stay unwritten and is a link, which a tool could replace",
@@ -318,6 +322,12 @@ fn mounts(policy: &Policy, ground: &Ground) -> Vec<Mount> {
             .map(|spot| bind(false)(&spot)),
     );
     mounts.extend(ground.write.iter().map(bind(true)));
+    // What something is mounted on can't be renamed, and neither can what is protected be moved with it.
+    let between = ground
+        .between
+        .iter()
+        .filter(|path| !is_mounted(ground, path));
+    mounts.extend(between.map(placeholder).map(|spot| bind(true)(&spot)));
     mounts.extend(ground.hide.iter().map(hidden));
     mounts.extend(ground.links.iter().map(|(path, to)| Mount {
         path: path.clone(),
@@ -325,6 +335,18 @@ fn mounts(policy: &Policy, ground: &Ground) -> Vec<Mount> {
     }));
     mounts.sort();
     mounts
+}
+
+/// Are writable folders opened entry by entry? Without mounts that is what keeps something in them unwritten; with mounts
+/// it is needed for links alone.
+fn by_entries(ground: &Ground, mounted: bool) -> bool {
+    !mounted || !ground.linked.is_empty()
+}
+
+/// Is something mounted there anyway?
+fn is_mounted(ground: &Ground, path: &Path) -> bool {
+    let mut spots = ground.write.iter().chain(&ground.protect);
+    spots.any(|spot| spot.path == path)
 }
 
 fn rules(policy: &Policy, ground: &Ground, mounted: bool, tmp: &Path) -> Vec<Rule> {
@@ -343,14 +365,17 @@ fn rules(policy: &Policy, ground: &Ground, mounted: bool, tmp: &Path) -> Vec<Rul
         access,
     };
     let mut rules: Vec<Rule> = ground.read.iter().map(|spot| rule(spot, reading)).collect();
-    if mounted {
-        rules.extend(ground.write.iter().map(|spot| rule(spot, Access::Write)));
-        rules.push(at(Path::new("/proc"), true, Access::Read));
-        rules.push(at(Path::new(SHARED), true, Access::Write));
-    } else {
+    if by_entries(ground, mounted) {
         // All of it is read, and written as far as nothing in it stays closed.
         rules.extend(ground.write.iter().map(|spot| rule(spot, reading)));
         rules.extend(ground.entries.iter().map(|spot| rule(spot, Access::Write)));
+    } else {
+        rules.extend(ground.write.iter().map(|spot| rule(spot, Access::Write)));
+    }
+    if mounted {
+        rules.push(at(Path::new("/proc"), true, Access::Read));
+        rules.push(at(Path::new(SHARED), true, Access::Write));
+    } else {
         let proc = PROC
             .iter()
             .map(|path| at(Path::new(path), path.ends_with("self"), Access::Read));
@@ -395,12 +420,14 @@ fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<
         group && policy.modes == Modes::Changed,
         "modes, owners and times of all the user's files can be changed",
     );
+    let kept = [
+        ground.protect.is_empty(),
+        ground.missing.is_empty(),
+        ground.linked.is_empty(),
+    ];
     say(
-        group
-            && !(ground.protect.is_empty()
-                && ground.missing.is_empty()
-                && ground.linked.is_empty()),
-        "new entries at the top of a writable folder that holds `.git` or `.toolcrib` are refused",
+        by_entries(ground, !group) && kept.contains(&false),
+        "new entries are refused at the top of a writable folder that holds something protected, such as `.git`",
     );
     say(
         !machine.groups.memory,

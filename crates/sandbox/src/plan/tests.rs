@@ -174,6 +174,20 @@ fn what_is_executed_later_is_not_written() {
     assert_eq!(kind(&plan_a, "/p/.git"), Some(&read_only));
     assert_eq!(kind(&plan_a, "/p/.toolcrib"), Some(&read_only));
     assert_eq!(plan_a.placeholders, [Path::new("/p/.toolcrib")]);
+    let deep = Ground {
+        protect: vec![spot("/p/a/b/.git")],
+        between: vec!["/p/a".into(), "/p/a/b".into()],
+        ..written()
+    };
+    let plan_a = plan(&Policy::default(), &deep, &full(), Rung::Namespaces).unwrap();
+    let writable = Kind::Bind {
+        folder: true,
+        writable: true,
+    };
+    // What something is mounted on can't be renamed.
+    assert_eq!(kind(&plan_a, "/p/a"), Some(&writable));
+    assert_eq!(kind(&plan_a, "/p/a/b"), Some(&writable));
+    assert_eq!(kind(&plan_a, "/p/a/b/.git"), Some(&read_only));
 
     let plan_b = plan(&Policy::default(), &written(), &full(), Rung::Group).unwrap();
     assert!(plan_b.placeholders.is_empty());
@@ -184,7 +198,7 @@ fn what_is_executed_later_is_not_written() {
         plan_b
             .lost
             .iter()
-            .any(|lost| lost.contains("new entries at the top"))
+            .any(|lost| lost.contains("new entries are refused"))
     );
 }
 
@@ -241,8 +255,12 @@ fn what_a_rung_can_not_do_is_refused() {
         linked: vec!["/p/.git".into()],
         ..written()
     };
-    assert!(plan(&Policy::default(), &linked, &full(), Rung::Namespaces).is_err());
+    assert!(plan(&Policy::default(), &linked, &full(), Rung::NamespacesOnly).is_err());
     assert!(plan(&Policy::default(), &linked, &full(), Rung::Group).is_ok());
+    let plan = plan(&Policy::default(), &linked, &full(), Rung::Namespaces).unwrap();
+    // Landlock keeps the folder in which the link lies.
+    assert_eq!(access(&plan, "/p"), Some(Access::Read));
+    assert_eq!(access(&plan, "/p/src"), Some(Access::Write));
 }
 
 #[test]

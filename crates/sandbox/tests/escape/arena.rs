@@ -208,12 +208,11 @@ impl Arena {
         };
         let file = self.at("tools").join(name);
         std::fs::write(&file, text).unwrap();
-        Command::new(program, self.at("project"))
+        Command::new(program, self.at("project"), policy)
             .arg(file)
             .var("TOOLCRIB_TEST_CANARY", "behind walls")
             .var("TOOLCRIB_TEST_MARKER", self.at("secret/marker"))
             .var("TOOLCRIB_TEST_PLACES", self.places(rung))
-            .confined(policy)
     }
 
     /// Runs an attack and checks that it ran behind walls, to its end, and that everything outside is as it was.

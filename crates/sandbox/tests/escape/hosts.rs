@@ -95,14 +95,13 @@ async fn programs_that_know_proxies_just_work() {
             network: Network::Hosts(rules),
             ..arena.policy()
         };
-        let command = toolcrib_sandbox::Command::new("curl", arena.at("project"))
+        let command = toolcrib_sandbox::Command::new("curl", arena.at("project"), policy.clone())
             .args(["-sS", "--max-time", "10"])
             .args([
                 format!("http://localhost:{served}/"),
                 "-p".to_owned(),
                 format!("http://localhost:{served}/x"),
-            ])
-            .confined(policy.clone());
+            ]);
         let child = command
             .spawn(&launcher, &arena.environment())
             .await
@@ -114,9 +113,8 @@ async fn programs_that_know_proxies_just_work() {
             "require('http').get({{host: '127.0.0.1', port: new URL(process.env.HTTP_PROXY).port, \
              path: 'http://localhost:{served}/'}}, (r) => r.on('data', (d) => console.log(String(d))))"
         );
-        let command = toolcrib_sandbox::Command::new("node", arena.at("project"))
-            .args(["-e", &script])
-            .confined(policy);
+        let command = toolcrib_sandbox::Command::new("node", arena.at("project"), policy)
+            .args(["-e", &script]);
         let child = command
             .spawn(&launcher, &arena.environment())
             .await
@@ -192,9 +190,8 @@ async fn tls_goes_through_the_proxy() {
              print(urllib.request.urlopen('https://localhost:{port}/word.txt', context=context).read().decode())\n",
             folder.display()
         );
-        let command = toolcrib_sandbox::Command::new("python3", arena.at("project"))
-            .args(["-c", &script])
-            .confined(policy);
+        let command = toolcrib_sandbox::Command::new("python3", arena.at("project"), policy)
+            .args(["-c", &script]);
         let child = command
             .spawn(&launcher, &arena.environment())
             .await

@@ -67,11 +67,14 @@ async fn virtual_environments_work() {
         let file = arena.at("tools/life.py");
         std::fs::write(&file, PYTHON).unwrap();
         let places = serde_json::json!({"project": arena.at("project")}).to_string();
-        let command = Command::new(prefix.join("bin/python"), arena.at("project"))
-            .arg(&file)
-            .var("TOOLCRIB_TEST_PLACES", places)
-            .var("TOOLCRIB_TEST_PREFIX", &prefix)
-            .confined(arena.policy());
+        let command = Command::new(
+            prefix.join("bin/python"),
+            arena.at("project"),
+            arena.policy(),
+        )
+        .arg(&file)
+        .var("TOOLCRIB_TEST_PLACES", places)
+        .var("TOOLCRIB_TEST_PREFIX", &prefix);
         let child = command
             .spawn(&launcher, &arena.environment())
             .await
@@ -103,9 +106,7 @@ async fn scripts_run_though_nothing_else_may() {
             std::fs::set_permissions(&fresh, std::os::unix::fs::PermissionsExt::from_mode(0o755))
                 .unwrap();
             std::fs::rename(&fresh, &file).unwrap();
-            let command = Command::new(&file, arena.at("project"))
-                .arg("x")
-                .confined(arena.policy());
+            let command = Command::new(&file, arena.at("project"), arena.policy()).arg("x");
             let child = command
                 .spawn(&launcher, &arena.environment())
                 .await
@@ -133,9 +134,7 @@ async fn installs_may_change_modes_where_they_are_told_to() {
             modes: toolcrib_sandbox::Modes::Changed,
             ..Policy::default()
         };
-        let command = Command::new("sh", &cache)
-            .args(["-c", script])
-            .confined(policy);
+        let command = Command::new("sh", &cache, policy).args(["-c", script]);
         let child = command
             .spawn(&launcher, &arena.environment())
             .await

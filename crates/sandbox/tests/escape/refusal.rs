@@ -20,14 +20,7 @@ async fn refused(launcher: &Launcher, arena: &Arena, command: Command) -> String
 async fn impossible_policies_are_refused() {
     for (_, launcher) in launchers().await {
         let arena = Arena::new();
-        let with = |policy: Policy| Command::new("true", arena.at("project")).confined(policy);
-        let mut missing = arena.policy();
-        missing.read.push(arena.at("nowhere"));
-        assert!(
-            refused(&launcher, &arena, with(missing))
-                .await
-                .contains("nowhere")
-        );
+        let with = |policy: Policy| Command::new("true", arena.at("project"), policy);
         let mut all = arena.policy();
         all.read.push("/".into());
         assert!(
@@ -40,9 +33,9 @@ async fn impossible_policies_are_refused() {
         assert!(
             refused(&launcher, &arena, with(outward))
                 .await
-                .contains("leads out of")
+                .contains("no longer the place that was granted")
         );
-        let elsewhere = Command::new("true", arena.at("home")).confined(arena.policy());
+        let elsewhere = Command::new("true", arena.at("home"), arena.policy());
         assert!(
             refused(&launcher, &arena, elsewhere)
                 .await
@@ -83,9 +76,7 @@ async fn the_crib_without_anything() {
     let arena = Arena::new();
     let launcher = Launcher::at(example("launcher"));
     let marker = arena.at("scratch/ran");
-    let command = Command::new("touch", arena.at("project"))
-        .arg(&marker)
-        .confined(arena.policy());
+    let command = Command::new("touch", arena.at("project"), arena.policy()).arg(&marker);
     let told = refused(&launcher, &arena, command).await;
     assert!(
         told.contains("namespaces can't be made") && told.contains("Landlock is not there"),
@@ -106,9 +97,7 @@ async fn the_crib_without_namespaces() {
     take_away(&[libc::SYS_unshare as u32, libc::SYS_mount as u32]);
     let arena = Arena::new();
     let launcher = Launcher::at(example("launcher"));
-    let command = Command::new("cat", arena.at("project"))
-        .arg("data.txt")
-        .confined(arena.policy());
+    let command = Command::new("cat", arena.at("project"), arena.policy()).arg("data.txt");
     let child = command.spawn(&launcher, &arena.environment()).await;
     let child = child.unwrap();
     let account = child.account().unwrap().clone();

@@ -25,12 +25,11 @@ fn shell(script: &str, mark: &str) -> Command {
         exec: Exec::Allowed,
         ..Policy::default()
     };
-    Command::new("sh", "/usr")
+    Command::new("sh", "/usr", policy)
         .arg("-c")
         .arg(script)
         .var(MARK, mark)
         .piped_stdin()
-        .confined(policy)
 }
 
 async fn start(launcher: &Launcher, script: &str, mark: &str) -> Child {
@@ -114,7 +113,7 @@ async fn private_folders_are_cleared_away() {
 #[tokio::test]
 async fn what_can_not_be_executed_is_told_as_ever() {
     for (_, launcher) in confining().await {
-        let confined = |program: &str| Command::new(program, "/usr").confined(Policy::default());
+        let confined = |program: &str| Command::new(program, "/usr", Policy::default());
         let missing = confined("no-such-program")
             .spawn(&launcher, &environment())
             .await;
@@ -156,7 +155,7 @@ async fn what_is_hidden_is_not_read() {
             ..Policy::default()
         };
         let files = [at("open"), at("hidden"), at("inner/file")];
-        let command = Command::new("cat", at("")).args(files).confined(policy);
+        let command = Command::new("cat", at(""), policy).args(files);
         match command.spawn(&launcher, &environment()).await {
             Ok(mut child) => assert_eq!(output(&mut child).await, "open", "{rung:?}"),
             Err(error) => {
@@ -173,7 +172,7 @@ async fn the_machine_is_surveyed_and_tools_are_accounted_for() {
         let survey = launcher.survey().await.unwrap();
         assert_eq!(survey.rung, Some(rung));
         assert!(survey.features.len() >= 6 && !survey.reason.is_empty());
-        let command = Command::new("true", "/usr").confined(Policy::default());
+        let command = Command::new("true", "/usr", Policy::default());
         let account = command
             .account(&launcher, &environment())
             .await
@@ -181,9 +180,10 @@ async fn the_machine_is_surveyed_and_tools_are_accounted_for() {
             .unwrap();
         assert_eq!(account.rung, rung);
         assert_eq!(account.enforced.exec, "seccomp");
-        let free = Command::new("true", "/usr");
+        let unconfined = Command::new("true", "/usr", free());
         assert!(
-            free.account(&launcher, &environment())
+            unconfined
+                .account(&launcher, &environment())
                 .await
                 .unwrap()
                 .is_none()
@@ -200,7 +200,7 @@ async fn a_project_of_somebody_else_can_be_named() {
     for (_, launcher) in confining().await {
         let mut policy = Policy::default_for(Path::new("/usr/share"), Some(Path::new("/usr")));
         policy.write.push("/usr".into());
-        let command = Command::new("true", "/usr").confined(policy);
+        let command = Command::new("true", "/usr", policy);
         let mut child = command.spawn(&launcher, &environment()).await.unwrap();
         assert_eq!(child.wait().await.unwrap(), Exit::Code(0));
     }

@@ -105,7 +105,7 @@ fn namespaces_that_end_are_an_error_in_words() {
 async fn a_tool_may_be_an_owner_too() {
     for launcher in launchers() {
         for rung in ["namespaces", "group"] {
-            let command = Command::new(example("owner"), "/").args(["count", rung]);
+            let command = Command::new(example("owner"), "/", free()).args(["count", rung]);
             let mut child = command.spawn(&launcher, &environment()).await.unwrap();
             let text = output(&mut child).await;
             assert_eq!(

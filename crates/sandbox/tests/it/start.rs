@@ -10,7 +10,7 @@ use crate::support::*;
 async fn error(program: &Path, args: &[&str]) -> StartError {
     let mut errors = Vec::new();
     for launcher in launchers() {
-        let command = Command::new(program, "/").args(args.iter().copied());
+        let command = Command::new(program, "/", free()).args(args.iter().copied());
         let started = command.spawn(&launcher, &environment()).await;
         errors.push(started.map(|_| ()).unwrap_err());
         assert_eq!(launcher.rung(), None);
@@ -37,7 +37,7 @@ async fn programs_that_are_not_there_or_not_programs() {
     let plain = error(&broken, &[]).await;
     assert!(matches!(plain, StartError::NotExecutable(_)));
     let [launcher, _] = launchers();
-    let gone = Command::new("true", "/no/such/folder")
+    let gone = Command::new("true", "/no/such/folder", free())
         .spawn(&launcher, &environment())
         .await;
     assert!(matches!(gone, Err(StartError::Directory(_))));

@@ -30,7 +30,7 @@ async fn exits_are_told_as_they_were() {
 #[tokio::test]
 async fn the_environment_is_the_allow_list() {
     for launcher in launchers() {
-        let command = Command::new("env", "/").var("EXTRA", "1");
+        let command = Command::new("env", "/", free()).var("EXTRA", "1");
         let mut child = command.spawn(&launcher, &environment()).await.unwrap();
         let text = output(&mut child).await;
         assert!(text.contains("PATH=") && text.contains("EXTRA=1"), "{text}");

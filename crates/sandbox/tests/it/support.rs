@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::ChildStdout;
-use toolcrib_sandbox::{Child, Command, Environment, Launcher, Rung};
+use toolcrib_sandbox::{Child, Command, Consent, Environment, Launcher, Rung};
 
 /// The variable that all processes of one test carry.
 pub const MARK: &str = "TOOLCRIB_TEST_MARK";
@@ -32,6 +32,12 @@ pub fn environment() -> Environment {
     ])
 }
 
+/// What is compared with walls, or needs none: processes of the tests' own.
+pub fn free() -> Consent {
+    #[expect(clippy::disallowed_methods, reason = "a test's own processes")]
+    Consent::from_user_settings()
+}
+
 /// The rung that this launcher has, by starting something.
 pub async fn rung(launcher: &Launcher) -> Rung {
     run(launcher, "true", "rung").await.wait().await.unwrap();
@@ -40,7 +46,7 @@ pub async fn rung(launcher: &Launcher) -> Rung {
 
 /// A shell that carries the mark, with a stdin.
 pub async fn run(launcher: &Launcher, script: &str, mark: &str) -> Child {
-    let command = Command::new("sh", "/").arg("-c").arg(script);
+    let command = Command::new("sh", "/", free()).arg("-c").arg(script);
     command
         .var(MARK, mark)
         .piped_stdin()
@@ -50,7 +56,7 @@ pub async fn run(launcher: &Launcher, script: &str, mark: &str) -> Child {
 }
 
 pub async fn sh(launcher: &Launcher, script: &str) -> Child {
-    let command = Command::new("sh", "/").arg("-c").arg(script);
+    let command = Command::new("sh", "/", free()).arg("-c").arg(script);
     command.spawn(launcher, &environment()).await.unwrap()
 }
 

@@ -132,10 +132,10 @@ impl<'a> Repository<'a> {
 
     /// Runs git to its end, however that may be.
     pub async fn capture(&self, args: &[&str]) -> Result<Captured, CallError> {
-        let command = Command::new("git", self.project)
+        let holding = self.place.holding(self.policy());
+        let mut command = Command::new("git", self.project, holding)
             .args(FLAGS)
             .args(args.iter().copied());
-        let mut command = self.place.confined(command, self.policy());
         for (name, value) in VARIABLES {
             command = command.var(name, value);
         }

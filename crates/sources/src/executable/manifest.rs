@@ -12,7 +12,7 @@ use toolcrib_core::{ErrorType, Mask, Problem, Retries, SourceKind};
 use crate::Place;
 use crate::fields::{Fields, Report};
 use crate::options::{self, MAX_TIMEOUT_MS};
-use crate::worker::{Keep, Recipe};
+use crate::worker::{Blueprint, Keep};
 
 pub const FIELDS: [&str; 21] = [
     "$schema",
@@ -192,8 +192,8 @@ impl Manifest {
     }
 
     /// How the program is started, without the secrets that it names. The values of its variables are hidden.
-    pub fn recipe(&self, name: &str) -> Recipe {
-        Recipe {
+    pub fn blueprint(&self, name: &str) -> Blueprint {
+        Blueprint {
             name: name.to_owned(),
             program: self.program.clone(),
             args: self.args.clone(),
@@ -204,7 +204,6 @@ impl Manifest {
             retries: self.retries,
             secrets: Vec::new(),
             mask: Mask::of(self.vars.iter().map(|(_, value)| value.as_str())),
-            policy: None,
             greeting: None,
         }
     }

@@ -20,14 +20,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolcrib_core::{Access, ErrorType, Problem, Scope, SourceKind, Tool};
-use toolcrib_sandbox::Exec;
+use toolcrib_core::words::quoted;
+use toolcrib_core::{Access, ErrorType, Permit, Problem, Scope, SourceKind, Tool};
 
 use crate::confine::Workshop;
 use crate::draft::{Afterwards, Read};
 use crate::fields::Report;
 use crate::worker::{Fault, Key};
-use crate::{Loaded, Origin, Place, draft as entry};
+use crate::{Loaded, Origin, Place, draft as entry, permits};
 use definition::Definition;
 use manifest::{Manifest, Start};
 
@@ -87,7 +87,8 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         access: origin.access.clone(),
         stem: stem.to_owned(),
         hash: entry.hash.to_owned(),
-        content: None,
+        // The same before and after it was asked what it is: a grant may be what lets it say so.
+        content: Some(entry.hash.to_owned()),
     };
     let Some(map) = manifest::parse(entry.manifest, &mut report) else {
         return ready(Vec::new(), report);
@@ -118,13 +119,13 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         return ready(tool.into_iter().collect(), report);
     }
     let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
-    let recipe = manifest.recipe(&home.stem);
+    let blueprint = manifest.blueprint(&home.stem);
     let own = match entry.is_folder {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),
     };
     let workshop =
-        Workshop::new(recipe, key.clone(), vec![own]).with_secrets(manifest.secrets.clone());
+        Workshop::new(blueprint, key.clone(), vec![own]).with_secrets(manifest.secrets.clone());
     let draft = Draft {
         written: map,
         manifest,
@@ -180,20 +181,18 @@ impl Draft {
     /// Asks the program what it is, and remembers what it says.
     pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
         // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
-        let first = self.workshop.first_pool(&self.place);
+        let permit = self.granted();
+        let first = self.workshop.first_pool(&permit, &self.place);
         let hello = match afterwards {
             Afterwards::Stay => first.hello().await,
             Afterwards::End => {
-                let recipe = self.workshop.unproved(&self.place);
+                let recipe = self.workshop.unproved(&permit, &self.place);
                 self.place.workers.try_out(&recipe).await
             }
         };
         let hello = match hello {
             Ok(hello) => hello,
-            Err(fault) => match self.asked_again(&fault).await {
-                Some(hello) => hello,
-                None => return self.refused(fault),
-            },
+            Err(fault) => return self.refused(fault, &permit),
         };
         let loaded = self.finish(&hello);
         if !loaded.tools.is_empty() {
@@ -204,23 +203,16 @@ impl Draft {
         loaded
     }
 
-    /// A shell script can't say what it is without running other programs. It may for this one answer; nobody can grant
-    /// anything to a tool that has no name yet.
-    async fn asked_again(&self, fault: &Fault) -> Option<Value> {
-        let mut recipe = self.workshop.unproved(&self.place);
-        let policy = recipe.policy.as_mut()?;
-        let may_help = matches!(
-            fault,
-            Fault::Unready(_) | Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_)
-        );
-        if !may_help || policy.exec == Exec::Allowed {
-            return None;
-        }
-        policy.exec = Exec::Allowed;
-        self.place.workers.try_out(&recipe).await.ok()
+    /// What was granted to this program under any name: it is asked before its names are known.
+    fn granted(&self) -> Permit {
+        let origin = self.home.file.as_deref().and_then(Path::to_str);
+        let content = self.home.content.as_deref().unwrap_or_default();
+        let grants = self.place.grants.borrow();
+        let granted = origin.map(|origin| grants.for_origin(origin, content));
+        permits::located(&granted.unwrap_or_default(), &self.place)
     }
 
-    fn refused(&self, fault: Fault) -> Loaded {
+    fn refused(&self, fault: Fault, permit: &Permit) -> Loaded {
         let kind = match &fault {
             Fault::Handshake(_) => ErrorType::Timeout,
             Fault::Greeting(_) | Fault::Refused(_) | Fault::Rpc(_) => ErrorType::Validation,
@@ -236,12 +228,41 @@ impl Draft {
             kind,
             format!("the program could not be asked what it is: {told}"),
         );
+        let lacking = self.lacking(&told, permit);
+        let hint = match &lacking {
+            Some(tool) => format!(
+                "it may need more than it was granted: `toolcrib grant {} --all`",
+                quoted(tool.name())
+            ),
+            None => hint,
+        };
         let mut problem = problem.hint(hint);
         problem.file = self.home.file.clone();
         Loaded {
+            tools: lacking.into_iter().collect(),
             problems: vec![problem],
-            ..Loaded::default()
+            afresh: false,
         }
+    }
+
+    /// The tool as far as it is known, where it could not be asked for want of a grant. A shell script can't even say what
+    /// it is without running other programs.
+    fn lacking(&self, told: &str, permit: &Permit) -> Option<Arc<Tool>> {
+        let file = self.home.file.as_deref().unwrap_or(Path::new("/"));
+        let mut report = Report::new(file, SourceKind::Executable);
+        let Manifest { shown, retries, .. } = &self.manifest;
+        let definition = Definition::unasked(&self.home, &self.written);
+        let mut tool = definition.tool(shown, *retries, None, &self.place, &mut report)?;
+        let known = Arc::make_mut(&mut tool);
+        if !permit.exec && run::is_refusal(told) {
+            let exec = Permit {
+                exec: true,
+                ..Permit::default()
+            };
+            known.asks = known.asks.join(&exec);
+            permits::judge(known, &self.place);
+        }
+        matches!(tool.access, Access::NeedsGrant(_)).then_some(tool)
     }
 
     /// Makes the tools of what the program said, which `tool.json` overrules.

@@ -163,18 +163,21 @@ fn with_hint(fault: Fault, pool: &Pool, name: &str) -> CallError {
     let once = pool
         .policy()
         .is_some_and(|policy| policy.exec == Exec::Once);
-    let refused = [
-        "Operation not permitted",
-        "Permission denied",
-        "EPERM",
-        "EACCES",
-    ]
-    .iter()
-    .any(|words| told.contains(words));
-    match once && refused {
+    match once && is_refusal(&told) {
         true => error.hint(format!(
             "the sandbox lets it run no other programs; if it should, say `toolcrib grant {name} --exec`"
         )),
         false => error,
     }
+}
+
+/// Do these words say that something was not allowed?
+pub fn is_refusal(told: &str) -> bool {
+    let words = [
+        "Operation not permitted",
+        "Permission denied",
+        "EPERM",
+        "EACCES",
+    ];
+    words.iter().any(|words| told.contains(words))
 }

@@ -1,5 +1,6 @@
 //! Runs a shell tool: its own program with an argument array, in the project, without any shell.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ impl Shell {
             .next()
             .ok_or_else(|| CallError::internal("the command is empty"))?;
         let dir = self.dir()?;
-        let command = self.confined(Command::new(program, dir).args(argv), &call.tool);
+        let command = self.command(program, dir, &call.tool).args(argv);
         let granted = self.place.granted(&call.tool.permit);
         self.hidden.add(self.place.to_hide(&granted));
         let (owner, mask) = (&call.caller.agent, self.hidden.mask());
@@ -109,26 +110,21 @@ impl Shell {
     }
 
     /// The command with the walls of its tool, and the variables that the tool was granted.
-    fn confined(&self, mut command: Command, tool: &Tool) -> Command {
+    fn command(&self, program: impl Into<OsString>, dir: PathBuf, tool: &Tool) -> Command {
+        let policy = confine::policy(&[], &tool.permit, &tool.spec.sandbox, &self.place);
+        let holding = self.place.holding_tool(tool.name(), policy);
+        let mut command = Command::new(program, dir, holding);
         for (name, value) in self.place.granted(&tool.permit) {
             command = command.var(name, value);
         }
-        match self.place.walls.are_up(tool.name()) {
-            true => command.confined(confine::policy(
-                &[],
-                &tool.permit,
-                &tool.spec.sandbox,
-                &self.place,
-            )),
-            false => command,
-        }
+        command
     }
 
     async fn account(&self, tool: &Tool) -> Walled {
         let (Some(program), Ok(dir)) = (self.template.program(), self.dir()) else {
             return Walled::NotAtAll;
         };
-        let command = self.confined(Command::new(program, dir), tool);
+        let command = self.command(program, dir, tool);
         let Place {
             launcher,
             environment,

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::store::CustomTool;
 use toolcrib_core::{Access, Permit, Problem, Severity, SourceKind};
 
-use super::{content_hash, manifest, recipe, written};
+use super::{content_hash, declared, manifest, recipe, written};
 use crate::Place;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::executable::run::one_of;
 use crate::fields::Report;
-use crate::options;
+use crate::{options, permits};
 
 /// Beyond the handshake's own limit: starting, and ending what was started.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -37,8 +38,30 @@ impl Examination {
     }
 }
 
-/// Starts the program, hears what it says of itself, and ends it.
-pub async fn examine(tool: &CustomTool, place: &Arc<Place>) -> Examination {
+/// What a program may do while it is examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Yes {
+    /// What it declares: who examines it is about to register it, which grants that.
+    Declared,
+    /// What was granted to it before.
+    Granted,
+}
+
+impl Yes {
+    fn permit(self, tool: &CustomTool, place: &Place) -> Permit {
+        let permit = match self {
+            Yes::Declared => declared(tool, place),
+            Yes::Granted => {
+                let grants = place.grants.borrow();
+                grants.for_tool(REGISTERED, &tool.name, &tool.content_hash)
+            }
+        };
+        permits::located(&permit, place)
+    }
+}
+
+/// Starts the program behind walls, hears what it says of itself, and ends it.
+pub async fn examine(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Examination {
     let mut found = Examination {
         tool: tool.clone(),
         asks: Permit::default(),
@@ -46,7 +69,7 @@ pub async fn examine(tool: &CustomTool, place: &Arc<Place>) -> Examination {
         warnings: Vec::new(),
     };
     let mut report = Report::without_file(SourceKind::Registered);
-    match said(tool, place, &mut report).await {
+    match said(tool, yes, place, &mut report).await {
         Ok(Some(said)) => complete(&mut found, &said, &mut report),
         Ok(None) => {}
         Err(error) => found.errors.push(error),
@@ -71,7 +94,7 @@ pub async fn examine(tool: &CustomTool, place: &Arc<Place>) -> Examination {
 /// The name that a program gives itself, for whoever registers it without one.
 pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<String, Vec<String>> {
     let mut report = Report::without_file(SourceKind::Registered);
-    let said = said(tool, place, &mut report)
+    let said = said(tool, Yes::Declared, place, &mut report)
         .await
         .map_err(|error| vec![error])?;
     let problems = report.finish();
@@ -91,13 +114,14 @@ pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<Str
 /// What the program says of the tool; nothing where the report says why it can't be asked.
 async fn said(
     tool: &CustomTool,
+    yes: Yes,
     place: &Arc<Place>,
     report: &mut Report<'_>,
 ) -> Result<Option<Value>, String> {
     let Some(manifest) = manifest(&written(tool), place, report).filter(|_| !report.failed) else {
         return Ok(None);
     };
-    let recipe = recipe(tool, &manifest, place);
+    let recipe = recipe(tool, &manifest, &yes.permit(tool, place), place);
     let limit = place.workers.limits().handshake + MARGIN;
     let hello = match tokio::time::timeout(limit, place.workers.try_out(&recipe)).await {
         Ok(Ok(hello)) => hello,

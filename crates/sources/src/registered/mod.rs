@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use toolcrib_core::store::{CustomTool, Registrations};
-use toolcrib_core::{Access, Rank, SourceKey, SourceKind, Update};
+use toolcrib_core::{Access, Permit, Rank, SandboxOptions, SourceKey, SourceKind, Update};
 
 use crate::confine::Workshop;
 use crate::executable::Home;
@@ -29,10 +29,10 @@ use crate::executable::bundle;
 use crate::executable::definition::Definition;
 use crate::executable::manifest::{Manifest, Start};
 use crate::fields::Report;
-use crate::worker::{Key, Recipe};
-use crate::{Loaded, Place};
+use crate::worker::{Blueprint, Key, Recipe};
+use crate::{Loaded, Place, confine, permits};
 
-pub use examine::{Examination, described_name, examine};
+pub use examine::{Examination, Yes, described_name, examine};
 pub(crate) use follow::Handle;
 pub use reading::{HIDDEN, Read, Reading, read, settled, written};
 
@@ -85,7 +85,7 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
         content: Some(content),
     };
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
-    let workshop = Workshop::new(manifest.recipe(&tool.name), Key(key.into()), own(tool))
+    let workshop = Workshop::new(manifest.blueprint(&tool.name), Key(key.into()), own(tool))
         .with_secrets(manifest.secrets.clone());
     let made = Definition::remembered(&home, known).tool(
         &manifest.shown,
@@ -111,13 +111,33 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
     Manifest::read(map, &base, place, report)
 }
 
-/// How its program is started to be asked. Whoever registers it grants what it names.
-fn recipe(tool: &CustomTool, manifest: &Manifest, place: &Place) -> Recipe {
+/// How its program is started to be asked, with what it was granted or is about to be. Whoever registers it grants the
+/// secrets that it names.
+fn recipe(tool: &CustomTool, manifest: &Manifest, permit: &Permit, place: &Place) -> Recipe {
     let lent = manifest.secrets.iter().map(|one| place.lent(one));
+    let policy = confine::policy(&own(tool), permit, &sandbox(tool), place);
     Recipe {
-        secrets: lent.collect(),
-        ..manifest.recipe(&tool.name)
+        blueprint: Blueprint {
+            secrets: lent.collect(),
+            ..manifest.blueprint(&tool.name)
+        },
+        confinement: place.walls.around(&tool.name, policy),
+        code: place.code.clone(),
     }
+}
+
+/// What a registration declares around itself, as far as it can be read.
+fn sandbox(tool: &CustomTool) -> SandboxOptions {
+    let written = tool.sandbox.clone().unwrap_or_default();
+    serde_json::from_value(written).unwrap_or_default()
+}
+
+/// What a registration asks for.
+fn declared(tool: &CustomTool, place: &Place) -> Permit {
+    let written = tool.permissions.clone().unwrap_or_default();
+    let permissions = serde_json::from_value(written).unwrap_or_default();
+    let declared = Permit::declared(&permissions, &sandbox(tool));
+    permits::asked(&declared, place)
 }
 
 /// The files that a registration names: its program, and arguments that are files.
@@ -128,18 +148,30 @@ fn files(tool: &CustomTool) -> Vec<PathBuf> {
 }
 
 /// What belongs to the program: the files that are named, and the folders they lie in. A folder that holds everything
-/// (the root, a home, a folder of the system's) is not its own.
+/// (the root, a home, what lies hidden in one, a folder of the system's) is not its own.
 fn own(tool: &CustomTool) -> Vec<PathBuf> {
     let mut own = files(tool);
     let folders: Vec<PathBuf> = own
         .iter()
         .filter_map(|file| file.parent())
         .filter(|folder| folder.components().count() > 3 && !folder.starts_with("/usr"))
+        .filter(|folder| !holds_settings(folder))
         .map(Path::to_path_buf)
         .collect();
     own.extend(folders);
     own.retain(|path| path.exists());
     own
+}
+
+/// Is this a folder in which programs of all kinds keep settings and keys, such as `.config` or `.ssh`? A folder below it
+/// may be one program's own.
+fn holds_settings(folder: &Path) -> bool {
+    let hidden = |folder: &Path| {
+        let name = folder.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with('.') && name != ".toolcrib"
+    };
+    let shared = folder.ends_with(".local/share") || folder.ends_with(".local/state");
+    hidden(folder) || shared
 }
 
 /// Differs when one of the files may have changed. Looks at the disk.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Mask, Problem, Retries, Scope};
+use toolcrib_core::{ErrorType, Mask, Permit, Problem, Retries, Scope};
 
 use super::Script;
 use super::requirements::Environment;
@@ -16,7 +16,7 @@ use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::origin::Loaded;
-use crate::worker::{Fault, Greeting, Keep, Key, NOT_LOADED, Recipe};
+use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED};
 
 /// A script that may still have to be asked what it has.
 pub struct Draft {
@@ -65,7 +65,7 @@ impl Draft {
         let key = Key(format!("script-{}", crate::folder::hex(&digest)).into());
         let script = Arc::new(script);
         let environment = way.environment;
-        let recipe = Recipe {
+        let blueprint = Blueprint {
             name: home.stem.clone(),
             program: way.program.into_os_string(),
             args: way.args,
@@ -76,10 +76,9 @@ impl Draft {
             retries: Retries::default(),
             secrets: Vec::new(),
             mask: Mask::default(),
-            policy: None,
             greeting: Some(greeting(script.clone(), environment.as_ref(), place)),
         };
-        let program = PathBuf::from(&recipe.program);
+        let program = PathBuf::from(&blueprint.program);
         let mut own = vec![host.to_path_buf()];
         match start == place.directory() {
             true => own.extend(script.files().map(Path::to_path_buf)),
@@ -90,7 +89,7 @@ impl Draft {
                 .as_ref()
                 .map(|environment| environment.folder.clone()),
         );
-        let workshop = Workshop::new(recipe, place.scripts.current(&key), own);
+        let workshop = Workshop::new(blueprint, place.scripts.current(&key), own);
         Ok(Draft {
             script,
             home,
@@ -134,11 +133,11 @@ impl Draft {
             .warm_up(&self.program, &self.place)
             .await;
         // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
-        let first = self.workshop.first_pool(&self.place);
+        let first = self.workshop.first_pool(&Permit::default(), &self.place);
         let hello = match afterwards {
             Afterwards::Stay => first.hello().await,
             Afterwards::End => {
-                let recipe = self.workshop.unproved(&self.place);
+                let recipe = self.workshop.unproved(&Permit::default(), &self.place);
                 self.place.workers.try_out(&recipe).await
             }
         };

@@ -104,14 +104,14 @@ pub async fn compile(interpreter: &Path, host: &Path, place: &Place) {
     if mark.exists() {
         return;
     }
-    let command = Command::new(interpreter, host)
-        .args(["-X", "utf8", "-m", "compileall", "-q"])
-        .args([host]);
     let policy = Policy {
         write: vec![host.to_path_buf()],
         ..Policy::default()
     };
-    let done = capture(place.confined(command, policy), place, "toolcrib").await;
+    let command = Command::new(interpreter, host, place.holding(policy))
+        .args(["-X", "utf8", "-m", "compileall", "-q"])
+        .args([host]);
+    let done = capture(command, place, "toolcrib").await;
     match done {
         Ok(done) if done.exit == Exit::Code(0) => {
             let _ = std::fs::write(mark, "");

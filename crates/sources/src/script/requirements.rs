@@ -232,13 +232,13 @@ impl Environment {
         let dir = self.folder.parent().unwrap_or(Path::new("/"));
         let cache = &place.scripts.settings.cache;
         let (settings, read) = own_settings(place);
-        let command = Command::new(&step.program, dir)
+        let holding = place.holding(confine::installing(cache, read));
+        let mut command = Command::new(&step.program, dir, holding)
             .args(&step.args)
             .var("UV_PYTHON_DOWNLOADS", "never")
             .var("UV_CACHE_DIR", cache.join("uv"))
             .var("PIP_CACHE_DIR", cache.join("pip"))
             .var("NPM_CONFIG_CACHE", cache.join("npm"));
-        let mut command = place.confined(command, confine::installing(cache, read));
         for (name, path) in settings {
             command = command.var(name, path);
         }

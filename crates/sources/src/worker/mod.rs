@@ -25,14 +25,16 @@ mod tests;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use toolcrib_core::{Mask, Retries};
-use toolcrib_sandbox::{Command, Policy};
+use toolcrib_sandbox::{Command, Confinement};
 
+use crate::code::Code;
 use crate::safe::{Safe, Unread};
 
 pub(crate) use fault::{Fault, answered};
@@ -41,9 +43,26 @@ pub use pool::Pool;
 pub(crate) use request::Execute;
 pub use workers::{Key, Workers};
 
-/// What a pool starts, and how it keeps it.
+/// What a pool starts, what holds it, and how it is kept. There is none without something that holds it.
 #[derive(Debug, Clone)]
 pub struct Recipe {
+    pub blueprint: Blueprint,
+    pub confinement: Confinement,
+    /// What other tools load code from: no process writes there.
+    pub code: Arc<Code>,
+}
+
+impl Deref for Recipe {
+    type Target = Blueprint;
+
+    fn deref(&self) -> &Blueprint {
+        &self.blueprint
+    }
+}
+
+/// How a program is started and kept, whatever holds it.
+#[derive(Debug, Clone)]
+pub struct Blueprint {
     /// The file's name without its suffix: what its log is called, and the tool until its name is known.
     pub name: String,
     pub program: OsString,
@@ -59,8 +78,6 @@ pub struct Recipe {
     pub secrets: Vec<Lent>,
     /// What is hidden in all that it says; its secrets come on top when they are read.
     pub mask: Mask,
-    /// What it may touch; what the user may, where there is none.
-    pub policy: Option<Policy>,
     /// What `initialize` tells it beside the usual.
     pub greeting: Option<Greeting>,
 }
@@ -82,16 +99,14 @@ impl Recipe {
 
     /// The process that is started, as far as no secret is needed for it.
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.program, &self.dir)
+        let confinement = self.code.guarded(self.confinement.clone());
+        let mut command = Command::new(&self.program, &self.dir, confinement)
             .args(&self.args)
             .piped_stdin();
         for (name, value) in &self.vars {
             command = command.var(name, value);
         }
-        match &self.policy {
-            Some(policy) => command.confined(policy.clone()),
-            None => command,
-        }
+        command
     }
 }
 

@@ -52,7 +52,7 @@ impl Doctor {
                 .collect();
             printer.json(&json!({
                 "project": opened.project.as_ref().map(|project| &project.root),
-                "sandboxEnabled": opened.settings.walls.enabled,
+                "sandboxEnabled": opened.settings.walls.none.is_none(),
                 "rung": survey.rung.map(|rung| rung.letter().to_string()),
                 "reason": survey.reason,
                 "remedy": survey.remedy,
@@ -96,7 +96,7 @@ fn tell_machine(scene: &Scene, opened: &Opened, survey: &Survey) {
             }
         }
     }
-    if !opened.settings.walls.enabled {
+    if opened.settings.walls.none.is_some() {
         printer.line(format!(
             "{RED}the sandbox is off{RED:#} for every tool (`sandbox_enabled = false`): each may do what you may"
         ));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_core::permit::{is_secret, secret_name};
+use toolcrib_sandbox::Consent;
 use toolcrib_sources::{SecretSource, SecretSources, permits};
 
 use super::ConfigError;
@@ -75,7 +76,14 @@ fn source(
                 ),
             }
         }
-        (None, None, Some(true)) => Ok(SecretSource::Keyring),
+        (None, None, Some(true)) => {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "secrets are read from the user's own file only"
+            )]
+            let consent = Consent::from_user_settings();
+            Ok(SecretSource::Keyring(consent))
+        }
         _ => refuse(
             "does not say where the secret lies",
             "write one of `env = \"VARIABLE\"`, `file = \"/path\"` and `keyring = true`",

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use toolcrib_core::{Access, Audit, Scope};
+use toolcrib_sandbox::Consent;
 use toolcrib_sources::script::Scan;
 use toolcrib_sources::{Folder, SecretSources, Walls};
 use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
@@ -376,9 +377,14 @@ fn walls(env: &Env, user: &ConfigFile) -> Result<Walls, ConfigError> {
     let enabled = flag(env, env::SANDBOX_ENABLED)?.or(user.sandbox_enabled);
     let tools = user.tools.iter().flatten();
     let off = tools.filter(|(_, section)| section.sandbox == Some(SandboxMode::Off));
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what was read is the user's own file and variables"
+    )]
+    let consent = Consent::from_user_settings();
     Ok(Walls {
-        enabled: enabled.unwrap_or(true),
-        off: off.map(|(name, _)| name.clone()).collect(),
+        none: (enabled == Some(false)).then_some(consent),
+        off: off.map(|(name, _)| (name.clone(), consent)).collect(),
     })
 }
 

@@ -15,7 +15,7 @@ use toolcrib_core::{
     Binding, CallError, Crib, ErrorCode, Grant, Health, NewGrant, Permit, Problem, SourceKind,
     Status, Tool,
 };
-use toolcrib_sources::registered::{self, Examination, Reading};
+use toolcrib_sources::registered::{self, Examination, Reading, Yes};
 use toolcrib_sources::{Place, Sources};
 use toolcrib_store::{CustomTools, ToolPage};
 
@@ -105,7 +105,7 @@ impl Registrar {
         let mut warnings = told(&read.warnings);
         let mut asks = Permit::default();
         if validate {
-            let examined = self.examine(&read.tool).await?;
+            let examined = self.examine(&read.tool, Yes::Declared).await?;
             warnings.extend(examined.warnings.clone());
             asks = examined.asks.clone();
             read.tool = valid(examined)?;
@@ -144,7 +144,7 @@ impl Registrar {
         let inactive = wanted == Some(RegisteredStatus::Inactive);
         let tool = &mut read.tool;
         if matters && !inactive && validate != Some(false) {
-            let examined = self.examine(tool).await?;
+            let examined = self.examine(tool, Yes::Declared).await?;
             warnings.extend(examined.warnings.clone());
             asks = examined.asks.clone();
             *tool = valid(examined)?;
@@ -218,7 +218,7 @@ impl Registrar {
     /// Starts the program to see whether it is what is stored. A tool that had failed and is well again serves again.
     pub async fn validate(&self, name: &str) -> Result<Examination, CallError> {
         let tool = self.get(name).await?;
-        let examined = self.examine(&tool).await?;
+        let examined = self.examine(&tool, Yes::Granted).await?;
         if examined.is_valid() && tool.status == RegisteredStatus::Error {
             let tools = self.tools()?;
             let set = tools.set_status(name, RegisteredStatus::Active, None);
@@ -315,7 +315,7 @@ impl Registrar {
         }
     }
 
-    async fn examine(&self, tool: &CustomTool) -> Result<Examination, CallError> {
+    async fn examine(&self, tool: &CustomTool, yes: Yes) -> Result<Examination, CallError> {
         let enabled = match self.sources.get() {
             Some(sources) => sources.is_registered_enabled(),
             None => self.enabled,
@@ -332,7 +332,7 @@ impl Registrar {
             );
             return Err(error.hint("try again in a moment"));
         };
-        Ok(registered::examine(tool, &self.place).await)
+        Ok(registered::examine(tool, yes, &self.place).await)
     }
 
     async fn regrant(&self) {

@@ -32,7 +32,7 @@ impl Pool {
 
     /// What its workers may touch, where they are confined.
     pub(crate) fn policy(&self) -> Option<&Policy> {
-        self.recipe.policy.as_ref()
+        self.recipe.confinement.policy()
     }
 
     /// What enforces that, without starting anything; nothing where they are not confined.

@@ -1,10 +1,10 @@
 //! Builds what a template leaves as source: one program with rustc.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use toolcrib_sandbox::Command;
+use toolcrib_sandbox::{Command, Exec, Policy};
 
 use crate::env::Env;
 use crate::open::Opened;
@@ -13,20 +13,26 @@ use crate::open::Opened;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How much of what the compiler says is shown.
 const SHOWN: usize = 8 * 1_024;
-/// Variables by which rustup finds its compilers.
-const RUSTUP: [&str; 3] = ["RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO_HOME"];
+/// Variables by which rustup finds its compilers, and where these lie in a home unless the variables say otherwise.
+const RUSTUP: [(&str, &str); 2] = [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")];
+/// The variable by which the user chooses one of them.
+const TOOLCHAIN: &str = "RUSTUP_TOOLCHAIN";
 
 /// Builds `main.rs` of the folder into `tool`, or says why that failed.
 pub async fn build(opened: &Opened, env: &Env, folder: &Path) -> Result<(), String> {
+    let folder = folder.canonicalize().map_err(|error| error.to_string())?;
+    let homes = homes(env);
     // Not in the folder: there rustup would read a `rust-toolchain.toml` of a project that nobody trusted.
-    let mut command = Command::new("rustc", "/")
+    let holding = opened.place.holding(policy(&folder, &homes));
+    let mut command = Command::new("rustc", "/", holding)
         .args(["--edition", "2021", "-O", "-o"])
         .arg(folder.join("tool"))
         .arg(folder.join("main.rs"));
-    for name in RUSTUP {
-        if let Some(value) = env.get(name) {
-            command = command.var(name, value);
-        }
+    for (name, path) in homes {
+        command = command.var(name, path);
+    }
+    if let Some(value) = env.get(TOOLCHAIN) {
+        command = command.var(TOOLCHAIN, value);
     }
     let work = async {
         let place = &opened.place;
@@ -43,6 +49,31 @@ pub async fn build(opened: &Opened, env: &Env, folder: &Path) -> Result<(), Stri
     tokio::time::timeout(PATIENCE, work)
         .await
         .unwrap_or_else(|_| Err(format!("rustc took longer than {} s", PATIENCE.as_secs())))
+}
+
+/// Where rustup keeps its compilers, as far as it is there.
+fn homes(env: &Env) -> Vec<(&'static str, PathBuf)> {
+    let home = env.get("HOME").map(PathBuf::from);
+    let place = |(variable, name): (&'static str, &str)| {
+        let named = env.get(variable).map(PathBuf::from);
+        let path = named.or_else(|| Some(home.as_ref()?.join(name)))?;
+        Some((variable, path.canonicalize().ok()?))
+    };
+    RUSTUP.into_iter().filter_map(place).collect()
+}
+
+/// The compiler runs a linker, and writes the one program.
+fn policy(folder: &Path, homes: &[(&str, PathBuf)]) -> Policy {
+    Policy {
+        granted: homes.iter().map(|(_, path)| path.clone()).collect(),
+        write: vec![folder.to_path_buf()],
+        exec: Exec::Allowed,
+        memory_mb: 4_096,
+        cpu_percent: 1_600,
+        processes: 256,
+        tmp_mb: 1_024,
+        ..Policy::default()
+    }
 }
 
 /// Reads a stream to its end and keeps the beginning.

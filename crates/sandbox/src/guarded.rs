@@ -1,0 +1,116 @@
+//! Finds what stays unwritten in a writable folder: repositories, folders of tools and of packages, however deep.
+
+use std::collections::BTreeSet;
+use std::fs::DirEntry;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::machine::Refusal;
+use crate::policy::GUARDED;
+
+/// Entries that are looked at in one writable folder, at most; about a second's work.
+const LOOKED_AT: usize = 1_000_000;
+/// Places that are kept, at most: each is a mount.
+const FOUND: usize = 1_000;
+/// What a repository without a work tree has at its top.
+const BARE: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+
+/// Adds the guarded entries below a folder: folders, files and links of those names, and repositories without a work
+/// tree. Links are not followed.
+pub(crate) fn find(root: &Path, found: &mut BTreeSet<PathBuf>) -> Result<(), Refusal> {
+    let too_many = |what: &str| {
+        Refusal::new(
+            format!(
+                "`{}` holds too many {what} to keep them all unwritten",
+                root.display()
+            ),
+            "grant the folders in it that are to be written, one by one",
+        )
+    };
+    // A grant that names such a folder itself is a grant of what lies in it.
+    let named = |name: &str| root.components().any(|part| part.as_os_str() == name);
+    let names: Vec<&str> = GUARDED.into_iter().filter(|name| !named(name)).collect();
+    let bare = !named(".git");
+    let (mut looked_at, mut count) = (0, 0);
+    let mut waiting = vec![root.to_path_buf()];
+    while let Some(folder) = waiting.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let entries: Vec<DirEntry> = entries.take(LOOKED_AT).collect();
+        looked_at += entries.len();
+        if looked_at >= LOOKED_AT {
+            return Err(too_many("files"));
+        }
+        let has = |name: &&[u8]| {
+            entries
+                .iter()
+                .any(|entry| entry.file_name().as_bytes() == *name)
+        };
+        if bare && folder != root && BARE.iter().all(has) {
+            found.insert(folder);
+            count += 1;
+            continue;
+        }
+        for entry in entries {
+            let name = entry.file_name();
+            if names.iter().any(|guarded| name == *guarded) {
+                found.insert(entry.path());
+                count += 1;
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(entry.path());
+            }
+        }
+        if count > FOUND {
+            return Err(too_many("repositories and folders of packages"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_executed_later_is_found_however_deep() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        for folder in [
+            ".git/hooks",
+            "a/b/.git/sub/.git",
+            "a/.venv/lib",
+            "web/node_modules/x/node_modules",
+            "bare/objects",
+            "bare/refs",
+            "plain/objects",
+        ] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        std::fs::write(at("bare/HEAD"), "").unwrap();
+        std::fs::create_dir(at("tree")).unwrap();
+        std::fs::write(at("tree/.git"), "gitdir: elsewhere").unwrap();
+        std::os::unix::fs::symlink("/usr", at("a/.toolcrib")).unwrap();
+        std::os::unix::fs::symlink(root.path(), at("a/loop")).unwrap();
+        let mut found = BTreeSet::new();
+        find(root.path(), &mut found).unwrap();
+        let names: Vec<_> = found
+            .iter()
+            .map(|path| path.strip_prefix(root.path()).unwrap().to_str().unwrap())
+            .collect();
+        let wanted = [
+            ".git",
+            "a/.toolcrib",
+            "a/.venv",
+            "a/b/.git",
+            "bare",
+            "tree/.git",
+            "web/node_modules",
+        ];
+        assert_eq!(names, wanted);
+        let mut found = BTreeSet::new();
+        find(&at("web/node_modules"), &mut found).unwrap();
+        assert!(
+            found.is_empty(),
+            "who may write it may write all of it: {found:?}"
+        );
+    }
+}

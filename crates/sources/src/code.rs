@@ -1,0 +1,84 @@
+//! What tools load code from, and what decides about tools: no tool's process writes there, however much it was granted.
+//!
+//! Folders of tools, files that tools are made of, the environments of their interpreters. A tool that could write there
+//! would run in another's place, with that one's grants and keys. It is looked up at every start, so a tool that came
+//! later is kept from those that start after it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use toolcrib_core::permit;
+use toolcrib_sandbox::{Confinement, GUARDED};
+
+/// What no tool's process writes.
+#[derive(Debug, Default)]
+pub struct Code {
+    /// The crib's own settings, records and caches, which nobody can grant.
+    never: Vec<PathBuf>,
+    /// Folders of tools, whether they are there or not.
+    folders: Mutex<Vec<PathBuf>>,
+    /// What single tools are made of.
+    files: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Code {
+    /// `never` is what nobody can grant.
+    pub fn new(never: Vec<PathBuf>) -> Code {
+        Code {
+            never,
+            ..Code::default()
+        }
+    }
+
+    /// These are the folders of tools from now on.
+    pub fn set_folders(&self, folders: impl IntoIterator<Item = PathBuf>) {
+        *lock(&self.folders) = folders.into_iter().collect();
+    }
+
+    /// A tool is made of these.
+    pub fn note<'a>(&self, files: impl IntoIterator<Item = &'a Path>) {
+        let mut known = lock(&self.files);
+        for file in files
+            .into_iter()
+            .filter(|file| !known.contains(*file))
+            .collect::<Vec<_>>()
+        {
+            known.insert(file.to_path_buf());
+        }
+    }
+
+    /// The same walls, which keep all of this unwritten.
+    pub fn guarded(&self, confinement: Confinement) -> Confinement {
+        match confinement {
+            // Who writes nothing needs none of it.
+            Confinement::Walled(mut policy) if !policy.write.is_empty() => {
+                policy.protect.extend(lock(&self.folders).iter().cloned());
+                policy.keep.extend(lock(&self.files).iter().cloned());
+                policy.never.extend(self.never.iter().cloned());
+                Confinement::Walled(policy)
+            }
+            other => other,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// A grant by text and the walls agree on what must be named itself.
+const _: () = {
+    assert!(permit::GUARDED.len() == GUARDED.len());
+    let mut index = 0;
+    while index < GUARDED.len() {
+        let (a, b) = (permit::GUARDED[index].as_bytes(), GUARDED[index].as_bytes());
+        assert!(a.len() == b.len());
+        let mut at = 0;
+        while at < a.len() {
+            assert!(a[at] == b[at]);
+            at += 1;
+        }
+        index += 1;
+    }
+};
