@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use toolcrib_core::{CallResult, Caller, Context, Crib, Outputs, Request};
-use toolcrib_sandbox::{Command, Environment};
+use toolcrib_sandbox::{Command, Consent, Environment};
 use toolcrib_sources::{Place, builtin};
 
 use lent::{Memory, launcher};
@@ -96,7 +96,9 @@ impl World {
     }
 
     pub async fn run(&self, program: &str, args: &[&str]) -> String {
-        let command = Command::new(program, &self.project).args(args.iter().copied());
+        #[expect(clippy::disallowed_methods, reason = "plain git, as a person runs it")]
+        let consent = Consent::from_user_settings();
+        let command = Command::new(program, &self.project, consent).args(args.iter().copied());
         let mut child = command.spawn(&launcher(), &self.environment).await.unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());

@@ -170,7 +170,7 @@ impl World {
             descriptions: Arc::new(Forgetful),
             // These tests are about processes that behave in every way; what walls do has tests of its own.
             walls: Walls {
-                enabled: false,
+                none: Some(consent()),
                 ..Walls::default()
             },
             scripts: Scripts::new(ScriptSettings {
@@ -488,4 +488,9 @@ pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "as the settings make it")]
+fn consent() -> Consent {
+    Consent::from_user_settings()
 }
