@@ -18,9 +18,10 @@ use toolcrib_sandbox::{Account, Command, Exec, Modes, Network, Policy, StartErro
 use crate::Place;
 use crate::worker::{Key, Lent, Pool, Recipe};
 
-/// The most memory that a tool may declare, and the most cores.
-const MOST_MEMORY_MB: u64 = 64 * 1_024;
+/// The most cores that an installer takes.
 const MOST_CPU_PERCENT: u32 = 64 * 100;
+/// No program starts with less.
+const LEAST_MEMORY_MB: u64 = 16;
 
 /// Which tools are confined. Only the user's own settings say so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,12 +110,9 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         }
         Granted::Open => Network::Open,
     };
-    if let Some(most) = limits.max_memory_mb {
-        policy.memory_mb = most.clamp(16, MOST_MEMORY_MB);
-    }
-    if let Some(most) = limits.max_cpu_percent {
-        policy.cpu_percent = most.clamp(1, MOST_CPU_PERCENT);
-    }
+    let limits = permit.limits(limits);
+    policy.memory_mb = limits.memory_mb.max(LEAST_MEMORY_MB);
+    policy.cpu_percent = limits.cpu_percent.max(1);
     policy
 }
 

@@ -198,9 +198,14 @@ impl Collection<'_> {
     fn asked(&self, spec: &Spec, ready: &Ready) -> Permit {
         let mut declared = Permit::declared(&spec.permissions, &spec.sandbox);
         if ready.kind != Kind::Shell {
-            // Only a program can run others, and the hosts of `http` are its URL's.
-            declared.network = Network::None;
-            declared.exec = false;
+            // Only a program can run others or take memory, and the hosts of `http` are its URL's.
+            declared = Permit {
+                network: Network::None,
+                exec: false,
+                memory_mb: None,
+                cpu_percent: None,
+                ..declared
+            };
         }
         let declared = declared.join(&ready.asks);
         match self.origin.access {
