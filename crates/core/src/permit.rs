@@ -7,6 +7,7 @@
 //! * [`limits`]: how much memory and processor a tool has.
 //! * [`paths`]: which path gives which.
 //! * [`hosts`]: which host pattern gives which.
+//! * [`reads`]: what it reads of the project by default, which a tool may narrow.
 //! * [`missing`]: what of a permit is not granted, in words and as flags.
 //!
 //! A path is absolute, or relative to the project in which the tool runs; `.` is the project itself. Nothing here looks
@@ -16,6 +17,7 @@ pub mod hosts;
 pub mod limits;
 mod missing;
 pub mod paths;
+mod reads;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use limits::Limits;
 pub use missing::Missing;
 pub use paths::GUARDED;
+pub use reads::Reads;
 
 use crate::{Permissions, SandboxOptions};
 
@@ -103,7 +106,7 @@ impl Network {
 impl Permit {
     /// What a tool asks for: the lesser of its two blocks, spelled out.
     ///
-    /// `allowedPaths` are asked for to be read; with `canWriteFiles` they, or the project when none are given, to be
+    /// `allowedPaths` are asked for to be read, unless `canReadFiles` is false; with `canWriteFiles` they, or the project when none are given, to be
     /// written. The network is asked for by `canNetwork` alone, which `allowNetwork: false` overrules and `allowedHosts`
     /// narrows. Limits above the default are asked for; lower ones only tighten.
     pub fn declared(permissions: &Permissions, sandbox: &SandboxOptions) -> Permit {
@@ -116,10 +119,11 @@ impl Permit {
             ..Permit::default()
         };
         let paths = sandbox.allowed_paths.clone();
-        match permissions.can_write_files {
-            true if paths.is_empty() => permit.write = vec![".".to_owned()],
-            true => permit.write = paths,
-            false => permit.read = paths,
+        match (permissions.can_write_files, permissions.can_read_files) {
+            (true, _) if paths.is_empty() => permit.write = vec![".".to_owned()],
+            (true, _) => permit.write = paths,
+            (false, Some(false)) => {}
+            (false, _) => permit.read = paths,
         }
         if permissions.can_network && sandbox.allow_network != Some(false) {
             permit.network = match sandbox.allowed_hosts.is_empty() {

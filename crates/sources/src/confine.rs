@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::{Network as Granted, secret_name};
-use toolcrib_core::{Permit, SandboxOptions, SourceKind, Tool, Walled};
+use toolcrib_core::{Permit, Reads, SandboxOptions, SourceKind, Tool, Walled};
 use toolcrib_sandbox::{Account, Command, Exec, Modes, Network, Policy, StartError};
 
 use crate::Place;
@@ -85,7 +85,13 @@ impl Place {
 }
 
 /// The policy of a tool that was granted this; `own` is what it is made of.
-pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: &Place) -> Policy {
+pub fn policy(
+    own: &[PathBuf],
+    permit: &Permit,
+    reads: &Reads,
+    limits: &SandboxOptions,
+    place: &Place,
+) -> Policy {
     let paths = |list: &[String]| list.iter().map(PathBuf::from).collect::<Vec<_>>();
     let project = place.project.as_deref();
     let mut policy = match own.first().map(PathBuf::as_path).or(project) {
@@ -93,6 +99,13 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         None => Policy::default(),
     };
     policy.read.extend(own.iter().skip(1).cloned());
+    if let (Some(project), Some(only)) = (project, reads.narrowed()) {
+        // Nor what the project lies in, though it be the tool's own folder.
+        policy.read.retain(|path| !project.starts_with(path));
+        policy
+            .read
+            .extend(only.iter().map(|path| project.join(path)));
+    }
     policy.read.extend(paths(&permit.read));
     // What is not there can't be read; and rules are about what is there.
     policy.read.retain(|path| path.exists());
@@ -114,6 +127,20 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
     policy.memory_mb = limits.memory_mb.max(LEAST_MEMORY_MB);
     policy.cpu_percent = limits.cpu_percent.max(1);
     policy
+}
+
+/// Where a process starts that would start here. Who may not read the project starts in the root, where nothing is to be
+/// seen; any other folder was named by somebody, and is refused where it can't be entered.
+pub fn start(dir: PathBuf, policy: Option<&Policy>, place: &Place) -> PathBuf {
+    let real = dir.canonicalize().unwrap_or_else(|_| dir.clone());
+    let opens = |policy: &Policy| {
+        let mut open = policy.read.iter().chain(&policy.write);
+        open.any(|path| dir.starts_with(path) || real.starts_with(path))
+    };
+    match policy {
+        Some(policy) if dir == place.directory() && !opens(policy) => PathBuf::from("/"),
+        _ => dir,
+    }
 }
 
 /// Makes what was granted to be written and is not there yet: a folder, or a file where the name has a suffix.
@@ -194,6 +221,7 @@ impl Workshop {
             policy(
                 &self.own,
                 &Permit::default(),
+                &Reads::default(),
                 &SandboxOptions::default(),
                 place,
             )
@@ -212,8 +240,10 @@ impl Workshop {
     /// The recipe of a tool's own workers, with what it was granted.
     pub fn recipe(&self, tool: &Tool, place: &Place) -> Recipe {
         let mut recipe = self.recipe.clone();
-        let policy = || policy(&self.own, &tool.permit, &tool.spec.sandbox, place);
+        let Tool { permit, reads, .. } = tool;
+        let policy = || policy(&self.own, permit, reads, &tool.spec.sandbox, place);
         recipe.policy = place.walls.are_up(tool.name()).then(policy);
+        recipe.dir = start(recipe.dir, recipe.policy.as_ref(), place);
         let granted = place.granted(&tool.permit);
         recipe.mask = recipe.mask.with(place.to_hide(&granted));
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());

@@ -140,7 +140,7 @@ fn permissions(fields: &Fields, report: &mut Report) -> Permissions {
         }
     }
     let permissions = Permissions {
-        can_read_files: fields.flag(report, "canReadFiles").unwrap_or_default(),
+        can_read_files: fields.flag(report, "canReadFiles"),
         can_write_files: fields.flag(report, "canWriteFiles").unwrap_or_default(),
         can_network: fields.flag(report, "canNetwork").unwrap_or_default(),
         can_execute_commands: fields

@@ -343,3 +343,68 @@ fn permits_that_were_kept_before_read_as_before_and_unset_fields_are_not_written
     );
     assert_eq!(serde_json::to_value(&kept).unwrap(), old);
 }
+
+#[test]
+fn what_a_tool_reads_of_the_project_is_the_lesser_of_its_blocks() {
+    let only = |list: &[&str]| Reads::Only(list.iter().map(|&path| path.to_owned()).collect());
+    let table = [
+        (json!({}), json!({}), Reads::Project),
+        (json!({"canReadFiles": true}), json!({}), Reads::Project),
+        (json!({"required": ["read"]}), json!({}), Reads::Project),
+        (json!({"canReadFiles": false}), json!({}), Reads::Itself),
+        (
+            json!({}),
+            json!({"allowedPaths": ["docs"]}),
+            only(&["docs"]),
+        ),
+        (
+            json!({"canReadFiles": true}),
+            json!({"allowedPaths": ["docs"]}),
+            only(&["docs"]),
+        ),
+        (
+            json!({"canWriteFiles": true}),
+            json!({"allowedPaths": ["out"]}),
+            only(&["out"]),
+        ),
+        (
+            json!({"canReadFiles": false}),
+            json!({"allowedPaths": ["docs"]}),
+            Reads::Itself,
+        ),
+        (
+            json!({}),
+            json!({"allowedPaths": ["a/../docs", "docs/deep"]}),
+            only(&["docs"]),
+        ),
+        (
+            json!({}),
+            json!({"allowedPaths": ["docs", "."]}),
+            Reads::Project,
+        ),
+        // What lies elsewhere is asked for, and is no part of the project.
+        (
+            json!({}),
+            json!({"allowedPaths": ["/data", "../x"]}),
+            Reads::Itself,
+        ),
+    ];
+    for (permissions, sandbox, wanted) in table {
+        let said = format!("{permissions} {sandbox}");
+        let permissions = serde_json::from_value(permissions).unwrap();
+        let sandbox = serde_json::from_value(sandbox).unwrap();
+        let reads = Reads::declared(&permissions, &sandbox);
+        let reads = reads.with_paths(|path| Some(paths::clean(path)));
+        assert_eq!(reads, wanted, "{said}");
+    }
+    // Who reads nothing asks for nothing to be read.
+    let sandbox = json!({"allowedPaths": ["/data"]});
+    assert!(declared(json!({"canReadFiles": false}), sandbox).is_empty());
+    let docs = only(&["docs"]);
+    assert!(docs.gives("docs/a") && !docs.gives("src") && !docs.gives(".") && !docs.gives("/docs"));
+    assert!(docs.touches(".") && docs.touches("docs/a") && !docs.touches("src"));
+    assert!(
+        !Reads::Itself.touches(".") && Reads::Project.gives("src") && !Reads::Project.gives("/")
+    );
+    assert_eq!(Reads::words(&[]), "itself, nothing of the project");
+}

@@ -86,8 +86,7 @@ impl Shell {
         let program = argv
             .next()
             .ok_or_else(|| CallError::internal("the command is empty"))?;
-        let dir = self.dir()?;
-        let command = self.confined(Command::new(program, dir).args(argv), &call.tool);
+        let command = self.confined(&program, &call.tool)?.args(argv);
         let granted = self.place.granted(&call.tool.permit);
         self.hidden.add(self.place.to_hide(&granted));
         let (owner, mask) = (&call.caller.agent, self.hidden.mask());
@@ -108,27 +107,33 @@ impl Shell {
         })
     }
 
-    /// The command with the walls of its tool, and the variables that the tool was granted.
-    fn confined(&self, mut command: Command, tool: &Tool) -> Command {
-        for (name, value) in self.place.granted(&tool.permit) {
+    /// The command in its folder, with the walls of its tool and the variables that the tool was granted.
+    fn confined(&self, program: &str, tool: &Tool) -> Result<Command, CallError> {
+        let Tool { permit, reads, .. } = tool;
+        let policy = || confine::policy(&[], permit, reads, &tool.spec.sandbox, &self.place);
+        let policy = self.place.walls.are_up(tool.name()).then(policy);
+        let named = self.dir()?;
+        let dir = confine::start(named.clone(), policy.as_ref(), &self.place);
+        // Its own program is found from the folder that it names, wherever it starts.
+        let program = match program.contains('/') && dir != named {
+            true => named.join(program).into_os_string(),
+            false => program.into(),
+        };
+        let mut command = Command::new(program, dir);
+        for (name, value) in self.place.granted(permit) {
             command = command.var(name, value);
         }
-        match self.place.walls.are_up(tool.name()) {
-            true => command.confined(confine::policy(
-                &[],
-                &tool.permit,
-                &tool.spec.sandbox,
-                &self.place,
-            )),
-            false => command,
-        }
+        Ok(match policy {
+            Some(policy) => command.confined(policy),
+            None => command,
+        })
     }
 
     async fn account(&self, tool: &Tool) -> Walled {
-        let (Some(program), Ok(dir)) = (self.template.program(), self.dir()) else {
+        let command = self.template.program();
+        let Some(Ok(command)) = command.map(|program| self.confined(&program, tool)) else {
             return Walled::NotAtAll;
         };
-        let command = self.confined(Command::new(program, dir), tool);
         let Place {
             launcher,
             environment,
