@@ -242,4 +242,30 @@ mod tests {
             assert_eq!(found.asks.write, [out.as_str()]);
         }
     }
+
+    #[test]
+    fn the_limit_that_runs_is_the_lesser_of_the_declared_and_the_granted_one() {
+        use crate::confine::policy;
+        use toolcrib_core::SandboxOptions;
+        let place = crate::testing::place(None);
+        let limit = |granted: Option<u64>, declared: Option<u64>| {
+            let permit = Permit {
+                memory_mb: granted,
+                ..Permit::default()
+            };
+            let sandbox = SandboxOptions {
+                max_memory_mb: declared,
+                ..SandboxOptions::default()
+            };
+            policy(&[], &permit, &Reads::Project, &sandbox, &place).memory_mb
+        };
+        // What every tool has is said in two crates, and is the same.
+        let default = toolcrib_sandbox::Policy::default();
+        assert_eq!(limit(None, None), default.memory_mb);
+        let none = Permit::default().limits(&SandboxOptions::default());
+        assert_eq!(none.cpu_percent, default.cpu_percent);
+        assert_eq!(limit(None, Some(2048)), default.memory_mb);
+        assert_eq!(limit(Some(2048), None), 2048);
+        assert_eq!(limit(Some(2048), Some(100)), 100);
+    }
 }
