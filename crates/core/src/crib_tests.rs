@@ -139,6 +139,7 @@ fn crib_with(spec: Spec, access: Access, run: Arc<dyn Run>) -> Crib {
         access,
         declares: Vec::new(),
         asks: Default::default(),
+        reads: Default::default(),
         permit: Default::default(),
         stale: false,
         shadows: Vec::new(),

@@ -54,7 +54,7 @@ pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
-pub use permit::{Missing, Network, Permit};
+pub use permit::{Missing, Network, Permit, Reads};
 pub use registry::{Change, Registry};
 pub use schema::Schema;
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};

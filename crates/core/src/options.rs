@@ -69,7 +69,9 @@ impl Retries {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Permissions {
-    pub can_read_files: bool,
+    /// Unset, it reads the project; false, only itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub can_read_files: Option<bool>,
     pub can_write_files: bool,
     pub can_network: bool,
     pub can_execute_commands: bool,
@@ -96,7 +98,7 @@ impl Permissions {
     pub fn expanded(mut self) -> Permissions {
         for requirement in std::mem::take(&mut self.required) {
             match requirement {
-                Requirement::Read => self.can_read_files = true,
+                Requirement::Read => self.can_read_files = Some(true),
                 Requirement::Write => self.can_write_files = true,
                 Requirement::Network => self.can_network = true,
                 Requirement::Exec => self.can_execute_commands = true,
@@ -134,7 +136,7 @@ mod tests {
         let permissions: Permissions =
             serde_json::from_value(serde_json::json!({"required": ["read", "exec"]})).unwrap();
         let permissions = permissions.expanded();
-        assert!(permissions.can_read_files && permissions.can_execute_commands);
+        assert!(permissions.can_read_files == Some(true) && permissions.can_execute_commands);
         assert!(!permissions.can_write_files && !permissions.can_network);
         assert!(permissions.required.is_empty());
     }

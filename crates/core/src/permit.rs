@@ -1,18 +1,23 @@
 //! What a tool may do beyond the default, as data: what it declares, what a person granted, and what is missing.
 //!
 //! The default of every tool: it reads the project and itself, has a place of its own for temporary files, writes nothing
-//! else, and has no network, no further programs and no variables beyond a short list. A [`Permit`] is what comes on top.
+//! else, has no network, no further programs and no variables beyond a short list, installs nothing, and uses 512 MB and
+//! one processor. A [`Permit`] is what comes on top.
 //!
+//! * [`limits`]: how much memory and processor a tool has.
 //! * [`paths`]: which path gives which.
 //! * [`hosts`]: which host pattern gives which.
+//! * [`reads`]: what it reads of the project by default, which a tool may narrow.
 //! * [`missing`]: what of a permit is not granted, in words and as flags.
 //!
 //! A path is absolute, or relative to the project in which the tool runs; `.` is the project itself. Nothing here looks
 //! at the disk: who follows links does so before.
 
 pub mod hosts;
+pub mod limits;
 mod missing;
 pub mod paths;
+mod reads;
 #[cfg(test)]
 mod tests;
 
@@ -20,14 +25,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use limits::Limits;
 pub use missing::Missing;
 pub use paths::GUARDED;
+pub use reads::Reads;
 
 use crate::{Permissions, SandboxOptions};
 
 /// What a tool may do beyond the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Permit {
     /// Files and folders that it may read, with all that lies in them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -40,6 +47,15 @@ pub struct Permit {
     /// May it run programs beyond its own?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exec: bool,
+    /// May the packages that it names be installed?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub install: bool,
+    /// Megabytes of memory that it may use, where that is more than every tool has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mb: Option<u64>,
+    /// Processor time that it may use, where that is more than every tool has; 100 is one processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<u32>,
     /// Names of environment variables that it may read, and secrets as `secret://NAME`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
@@ -90,21 +106,24 @@ impl Network {
 impl Permit {
     /// What a tool asks for: the lesser of its two blocks, spelled out.
     ///
-    /// `allowedPaths` are asked for to be read; with `canWriteFiles` they, or the project when none are given, to be
+    /// `allowedPaths` are asked for to be read, unless `canReadFiles` is false; with `canWriteFiles` they, or the project when none are given, to be
     /// written. The network is asked for by `canNetwork` alone, which `allowNetwork: false` overrules and `allowedHosts`
-    /// narrows.
+    /// narrows. Limits above the default are asked for; lower ones only tighten.
     pub fn declared(permissions: &Permissions, sandbox: &SandboxOptions) -> Permit {
         let permissions = permissions.clone().expanded();
         let mut permit = Permit {
             exec: permissions.can_execute_commands,
+            memory_mb: sandbox.max_memory_mb,
+            cpu_percent: sandbox.max_cpu_percent,
             env: permissions.allowed_environment_vars,
             ..Permit::default()
         };
         let paths = sandbox.allowed_paths.clone();
-        match permissions.can_write_files {
-            true if paths.is_empty() => permit.write = vec![".".to_owned()],
-            true => permit.write = paths,
-            false => permit.read = paths,
+        match (permissions.can_write_files, permissions.can_read_files) {
+            (true, _) if paths.is_empty() => permit.write = vec![".".to_owned()],
+            (true, _) => permit.write = paths,
+            (false, Some(false)) => {}
+            (false, _) => permit.read = paths,
         }
         if permissions.can_network && sandbox.allow_network != Some(false) {
             permit.network = match sandbox.allowed_hosts.is_empty() {
@@ -136,6 +155,12 @@ impl Permit {
             write,
             network,
             exec: self.exec,
+            install: self.install,
+            // What every tool has needs no word.
+            memory_mb: self.memory_mb.filter(|mb| *mb > limits::DEFAULT_MEMORY_MB),
+            cpu_percent: self
+                .cpu_percent
+                .filter(|percent| *percent > limits::DEFAULT_CPU_PERCENT),
             env,
         }
     }
@@ -171,6 +196,10 @@ impl Permit {
             write: [self.write.as_slice(), &other.write].concat(),
             network,
             exec: self.exec || other.exec,
+            install: self.install || other.install,
+            // Unset is the default, and less than any number.
+            memory_mb: self.memory_mb.max(other.memory_mb),
+            cpu_percent: self.cpu_percent.max(other.cpu_percent),
             env: [self.env.as_slice(), &other.env].concat(),
         };
         permit.tidy()
@@ -200,6 +229,9 @@ impl Permit {
             write: both(Permit::gives_write, |permit| permit.write.clone()),
             network,
             exec: self.exec && other.exec,
+            install: self.install && other.install,
+            memory_mb: self.memory_mb.min(other.memory_mb),
+            cpu_percent: self.cpu_percent.min(other.cpu_percent),
             env: env.cloned().collect(),
         };
         permit.tidy()
@@ -224,11 +256,30 @@ impl Permit {
             write: lacking(&asked.write, &|path| self.gives_write(path)),
             network,
             exec: asked.exec && !self.exec,
+            install: asked.install && !self.install,
+            memory_mb: asked.memory_mb.filter(|_| asked.memory_mb > self.memory_mb),
+            cpu_percent: asked
+                .cpu_percent
+                .filter(|_| asked.cpu_percent > self.cpu_percent),
             env: lacking(&asked.env, &|name| self.env.iter().any(|one| one == name)),
         };
         match missing.is_empty() {
             true => Ok(()),
             false => Err(Missing(missing)),
+        }
+    }
+
+    /// How much a tool with this permit has: what it declares for itself, but no more than it was granted.
+    pub fn limits(&self, declared: &SandboxOptions) -> Limits {
+        let memory_mb = self.memory_mb.unwrap_or(limits::DEFAULT_MEMORY_MB);
+        let cpu_percent = self.cpu_percent.unwrap_or(limits::DEFAULT_CPU_PERCENT);
+        Limits {
+            memory_mb: declared
+                .max_memory_mb
+                .map_or(memory_mb, |most| most.min(memory_mb)),
+            cpu_percent: declared
+                .max_cpu_percent
+                .map_or(cpu_percent, |most| most.min(cpu_percent)),
         }
     }
 

@@ -36,6 +36,7 @@ fn tool(name: &str, file: &str, text: &str) -> Arc<Tool> {
         access: Access::Open,
         declares: Vec::new(),
         asks: Default::default(),
+        reads: Default::default(),
         permit: Default::default(),
         stale: false,
         shadows: Vec::new(),

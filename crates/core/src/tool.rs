@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
 use crate::standing::{Health, Standing};
-use crate::{BoxFuture, Call, CallResult, Hidden, Permit, Schema, Scope, SourceKind, Ungranted};
+use crate::{
+    BoxFuture, Call, CallResult, Hidden, Permit, Reads, Schema, Scope, SourceKind, Ungranted,
+};
 
 /// The longest name a tool may have.
 pub const MAX_NAME: usize = 64;
@@ -232,8 +234,10 @@ pub struct Tool {
     pub access: Access,
     /// What it does beyond looking at the project, in words for the person who is asked to trust it.
     pub declares: Vec<String>,
-    /// What it asks for beyond the default; its own paths in the project are relative.
+    /// What it asks for beyond the default; paths that it names relative to the project stay so where they lie in it.
     pub asks: Permit,
+    /// What it reads of the project without any grant.
+    pub reads: Reads,
     /// What it may do beyond the default, because it was granted; every path is absolute.
     pub permit: Permit,
     /// Served from the last good version, because the file is broken now.
@@ -286,6 +290,7 @@ impl Tool {
             && self.stale == other.stale
             && self.access == other.access
             && self.permit == other.permit
+            && self.reads == other.reads
             && self.shadows == other.shadows
             && self.module == other.module
             && self.interpreter == other.interpreter

@@ -12,16 +12,17 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::{Network as Granted, secret_name};
-use toolcrib_core::{Permit, SandboxOptions, SourceKind, Tool, Walled};
+use toolcrib_core::{Permit, Reads, SandboxOptions, SourceKind, Tool, Walled};
 use toolcrib_sandbox::{Account, Confinement, Consent, Exec, Modes, Network, Policy, StartError};
 
 use crate::Place;
 use crate::code::Code;
 use crate::worker::{Blueprint, Key, Lent, Pool, Recipe};
 
-/// The most memory that a tool may declare, and the most cores.
-const MOST_MEMORY_MB: u64 = 64 * 1_024;
+/// The most cores that an installer takes.
 const MOST_CPU_PERCENT: u32 = 64 * 100;
+/// No program starts with less.
+const LEAST_MEMORY_MB: u64 = 16;
 
 /// Which tools are confined. Only the user's own settings say so: nothing else makes a [`Consent`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +95,13 @@ impl Place {
 }
 
 /// The policy of a tool that was granted this; `own` is what it is made of.
-pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: &Place) -> Policy {
+pub fn policy(
+    own: &[PathBuf],
+    permit: &Permit,
+    reads: &Reads,
+    limits: &SandboxOptions,
+    place: &Place,
+) -> Policy {
     let paths = |list: &[String]| list.iter().map(PathBuf::from).collect::<Vec<_>>();
     let project = place.project.as_deref();
     let mut policy = match own.first().map(PathBuf::as_path).or(project) {
@@ -102,6 +109,13 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         None => Policy::default(),
     };
     policy.read.extend(own.iter().skip(1).cloned());
+    if let (Some(project), Some(only)) = (project, reads.narrowed()) {
+        // Nor what the project lies in, though it be the tool's own folder.
+        policy.read.retain(|path| !project.starts_with(path));
+        policy
+            .read
+            .extend(only.iter().map(|path| project.join(path)));
+    }
     policy.granted = paths(&permit.read);
     policy.write = paths(&permit.write);
     policy.exec = match permit.exec {
@@ -116,13 +130,28 @@ pub fn policy(own: &[PathBuf], permit: &Permit, limits: &SandboxOptions, place: 
         }
         Granted::Open => Network::Open,
     };
-    if let Some(most) = limits.max_memory_mb {
-        policy.memory_mb = most.clamp(16, MOST_MEMORY_MB);
-    }
-    if let Some(most) = limits.max_cpu_percent {
-        policy.cpu_percent = most.clamp(1, MOST_CPU_PERCENT);
-    }
+    let limits = permit.limits(limits);
+    policy.memory_mb = limits.memory_mb.max(LEAST_MEMORY_MB);
+    policy.cpu_percent = limits.cpu_percent.max(1);
     policy
+}
+
+/// Where a process starts that would start here. Who may not read the project starts in the root, where nothing is to be
+/// seen; any other folder was named by somebody, and is refused where it can't be entered.
+pub fn start(dir: PathBuf, confinement: &Confinement, place: &Place) -> PathBuf {
+    let real = dir.canonicalize().unwrap_or_else(|_| dir.clone());
+    let opens = |policy: &Policy| {
+        let mut open = policy
+            .read
+            .iter()
+            .chain(&policy.granted)
+            .chain(&policy.write);
+        open.any(|path| dir.starts_with(path) || real.starts_with(path))
+    };
+    match confinement.policy() {
+        Some(policy) if dir == place.directory() && !opens(policy) => PathBuf::from("/"),
+        _ => dir,
+    }
 }
 
 /// What a process is promised, in words.
@@ -187,7 +216,8 @@ impl Workshop {
 
     /// The recipe of the process that is asked what it is, with what was granted to it so far.
     pub fn unproved(&self, permit: &Permit, place: &Place) -> Recipe {
-        let policy = policy(&self.own, permit, &SandboxOptions::default(), place);
+        let (reads, limits) = (Reads::default(), SandboxOptions::default());
+        let policy = policy(&self.own, permit, &reads, &limits, place);
         Recipe {
             blueprint: self.blueprint.clone(),
             confinement: place.walls.around_unnamed(policy),
@@ -203,6 +233,10 @@ impl Workshop {
     /// The recipe of a tool's own workers, with what it was granted.
     pub fn recipe(&self, tool: &Tool, place: &Place) -> Recipe {
         let mut blueprint = self.blueprint.clone();
+        let Tool { permit, reads, .. } = tool;
+        let policy = policy(&self.own, permit, reads, &tool.spec.sandbox, place);
+        let confinement = place.walls.around(tool.name(), policy);
+        blueprint.dir = start(blueprint.dir, &confinement, place);
         let granted = place.granted(&tool.permit);
         blueprint.mask = blueprint.mask.with(place.to_hide(&granted));
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
@@ -210,10 +244,9 @@ impl Workshop {
         let secrets = self.secrets.iter();
         let may_have = secrets.filter(|(_, secret)| place.lends(secret, tool));
         blueprint.secrets = may_have.map(|one| place.lent(one)).collect();
-        let policy = policy(&self.own, &tool.permit, &tool.spec.sandbox, place);
         Recipe {
             blueprint,
-            confinement: place.walls.around(tool.name(), policy),
+            confinement,
             code: self.noted(place),
         }
     }

@@ -62,6 +62,10 @@ impl Failure<'_> {
             let what = format!("running `{}`", named.display());
             return Some((what, "--exec".to_owned()));
         }
+        // A tool that may not read the project starts elsewhere, and what it calls so is no path of the project's.
+        if named.is_relative() && !within(&policy.read, self.directory) {
+            return None;
+        }
         // A relative path starts where the tool does, which is the project in most cases.
         let path = self.directory.join(named);
         if NEVER.contains(&path.as_path().to_str()?) {

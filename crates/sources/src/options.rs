@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolcrib_core::options::Requirement;
+use toolcrib_core::permit::limits::{MAX_CPU_PERCENT, MAX_MEMORY_MB};
 use toolcrib_core::{Annotations, Permissions, SandboxOptions, Schema, Spec, ToolName};
 
 use crate::fields::{Fields, NAME_HINT, Report};
@@ -11,8 +12,6 @@ use crate::plugin::HostPattern;
 
 /// No honest call takes longer than a day.
 pub const MAX_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
-const MAX_MEMORY_MB: u64 = 1_024 * 1_024;
-const MAX_CPU_PERCENT: u64 = 100_000;
 
 const ANNOTATIONS: [&str; 5] = [
     "title",
@@ -141,7 +140,7 @@ fn permissions(fields: &Fields, report: &mut Report) -> Permissions {
         }
     }
     let permissions = Permissions {
-        can_read_files: fields.flag(report, "canReadFiles").unwrap_or_default(),
+        can_read_files: fields.flag(report, "canReadFiles"),
         can_write_files: fields.flag(report, "canWriteFiles").unwrap_or_default(),
         can_network: fields.flag(report, "canNetwork").unwrap_or_default(),
         can_execute_commands: fields
@@ -165,7 +164,7 @@ fn sandbox(fields: &Fields, report: &mut Report) -> SandboxOptions {
         allowed_hosts,
         max_memory_mb: fields.count(report, "maxMemoryMB", MAX_MEMORY_MB),
         max_cpu_percent: fields
-            .count(report, "maxCpuPercent", MAX_CPU_PERCENT)
+            .count(report, "maxCpuPercent", MAX_CPU_PERCENT.into())
             .and_then(|percent| u32::try_from(percent).ok()),
         max_execution_ms: fields.count(report, "maxExecutionMs", MAX_TIMEOUT_MS),
     }

@@ -4,22 +4,42 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_core::permit::{paths, secret_name};
-use toolcrib_core::{Access, Permit, Tool, Ungranted};
+use toolcrib_core::{Access, Permit, Reads, Tool, Ungranted};
 
 use crate::Place;
 use crate::beneath::base_folder;
 use crate::options;
 
-/// What is asked for beyond the default. Links are followed: what is asked for is what the path leads to. A path in the
-/// project is relative, so that a tool of every project asks the same in each.
-pub fn asked(declared: &Permit, place: &Place) -> Permit {
-    let project = place.project.as_deref();
-    beyond(declared.with_paths(|path| real(project, path)), place)
+/// What a tool wants: what it asks for beyond the default, and what of the project it reads by default.
+pub struct Wanted {
+    pub asks: Permit,
+    pub reads: Reads,
 }
 
-/// The same by the text alone, for what nobody trusted yet.
-pub fn asked_unseen(declared: &Permit, place: &Place) -> Permit {
-    beyond(declared.clone(), place)
+/// What a tool wants that declares this. Links are followed: what is asked for is what the path leads to. A path that
+/// is written relative to the project stays relative, so that a tool of every project asks the same in each; one that
+/// is written from the root on is the same place in every project. Of what nobody trusted yet only the text counts.
+pub fn wanted(declared: &Permit, reads: &Reads, access: &Access, place: &Place) -> Wanted {
+    let project = place.project.as_deref();
+    let untrusted = matches!(access, Access::Untrusted { .. });
+    let relative = |path: &str| match untrusted {
+        true => Some(inside(project, path)),
+        false => real(project, path),
+    };
+    let reads = reads.with_paths(relative);
+    let mut asks = declared.clone();
+    // What it reads by default needs no grant, nor do the variables of the allow-list.
+    asks.read
+        .retain(|path| !relative(path).is_some_and(|path| reads.gives(&path)));
+    asks.env
+        .retain(|name| place.environment.get(name).is_none());
+    if !untrusted {
+        asks = asks.with_paths(|path| match Path::new(path).is_absolute() {
+            true => absolute(project, path),
+            false => real(project, path),
+        });
+    }
+    Wanted { asks, reads }
 }
 
 /// Could this be granted with `--env`: a variable's name, or a secret as `secret://NAME`?
@@ -27,13 +47,14 @@ pub fn is_variable(name: &str) -> bool {
     options::is_variable(name) || secret_name(name).is_some()
 }
 
-/// The project is read by every tool, and so are the variables of the allow-list.
-fn beyond(mut permit: Permit, place: &Place) -> Permit {
-    permit.read.retain(|path| !paths::may_read(".", path));
-    permit
-        .env
-        .retain(|name| place.environment.get(name).is_none());
-    permit
+/// The path relative to the project where it lies in it, by its text.
+fn inside(project: Option<&Path>, path: &str) -> String {
+    let path = paths::clean(path);
+    let below = project.and_then(|project| Path::new(&path).strip_prefix(project).ok());
+    match below {
+        Some(below) => paths::clean(&below.to_string_lossy()),
+        None => path,
+    }
 }
 
 /// What a tool does, in words for the person who is asked to trust it.
@@ -78,8 +99,18 @@ pub fn real(project: Option<&Path>, path: &str) -> Option<String> {
         return Some(text(&path));
     };
     let found = PathBuf::from(text(&found));
+    // What is guarded must be named itself, not led to.
+    if guards(&found).any(|name| !guards(&path).any(|named| named == name)) {
+        return Some(text(&path));
+    }
     let below = project.and_then(|project| found.strip_prefix(root(project)).ok());
     Some(text(below.unwrap_or(&found)))
+}
+
+/// The names of guarded folders in a path.
+fn guards(path: &Path) -> impl Iterator<Item = &std::ffi::OsStr> {
+    let guarded = |name: &&std::ffi::OsStr| paths::GUARDED.iter().any(|one| *name == *one);
+    path.components().map(Component::as_os_str).filter(guarded)
 }
 
 /// What a path leads to, from the root on.
@@ -153,6 +184,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_guarded_is_named_and_never_led_to() {
+        let project = tempfile::tempdir().unwrap();
+        let project = project.path().canonicalize().unwrap();
+        std::fs::create_dir_all(project.join(".git/hooks")).unwrap();
+        std::os::unix::fs::symlink(".git", project.join("out")).unwrap();
+        let real = |path: &str| real(Some(&project), path).unwrap();
+        assert_eq!(real(".git/hooks"), ".git/hooks");
+        let out = project.join("out").display().to_string();
+        assert_eq!(
+            real("out"),
+            out,
+            "and at the start it is refused, for it leads elsewhere"
+        );
+    }
+
+    #[test]
     fn a_link_to_nowhere_is_not_the_project() {
         let project = tempfile::tempdir().unwrap();
         let project = project.path().canonicalize().unwrap();
@@ -162,6 +209,94 @@ mod tests {
             read: vec!["dangling".to_owned()],
             ..Permit::default()
         };
-        assert_eq!(asked(&declared, &place).read.len(), 1);
+        let wanted = wanted(&declared, &Reads::Project, &Access::Open, &place);
+        assert_eq!(wanted.asks.read.len(), 1);
+        let only = Reads::Only(vec!["dangling".to_owned()]);
+        let wanted = super::wanted(&declared, &only, &Access::Open, &place);
+        assert_eq!((wanted.asks.read.len(), wanted.reads), (1, Reads::Itself));
+    }
+
+    #[test]
+    fn paths_of_the_project_are_read_and_others_asked_for() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let project = root.join("project");
+        std::fs::create_dir_all(project.join("docs")).unwrap();
+        std::os::unix::fs::symlink("docs", project.join("in")).unwrap();
+        std::os::unix::fs::symlink("/usr", project.join("out")).unwrap();
+        let place = crate::testing::place(Some(&project));
+        let docs = project.join("docs").display().to_string();
+        let untrusted = Access::Untrusted {
+            project: project.clone(),
+        };
+        let only = |path: &str| Reads::Only(vec![path.to_owned()]);
+        for (path, reads, asks) in [
+            ("docs", only("docs"), None),
+            ("in", only("docs"), None),
+            (docs.as_str(), only("docs"), None),
+            (".", Reads::Project, None),
+            ("docs/../..", Reads::Itself, root.to_str()),
+            ("out", Reads::Itself, Some("/usr")),
+            ("/srv", Reads::Itself, Some("/srv")),
+        ] {
+            let declared = Permit {
+                read: vec![path.to_owned()],
+                ..Permit::default()
+            };
+            let found = wanted(&declared, &only(path), &Access::Open, &place);
+            assert_eq!(found.reads, reads, "{path}");
+            let asked: Vec<&str> = found.asks.read.iter().map(String::as_str).collect();
+            assert_eq!(asked, Vec::from_iter(asks), "{path}");
+            // By the text alone, a link is a path like any other.
+            if !["in", "out"].contains(&path) {
+                let unseen = wanted(&declared, &only(path), &untrusted, &place);
+                assert_eq!(unseen.reads, reads, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_named_from_the_root_on_is_the_same_in_every_project() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (here, there) = (root.join("here"), root.join("there"));
+        std::fs::create_dir_all(&here).unwrap();
+        std::fs::create_dir_all(&there).unwrap();
+        let out = here.join("out").display().to_string();
+        let declared = Permit {
+            write: vec![out.clone()],
+            ..Permit::default()
+        };
+        for project in [&here, &there] {
+            let place = crate::testing::place(Some(project));
+            let found = wanted(&declared, &Reads::Project, &Access::Open, &place);
+            assert_eq!(found.asks.write, [out.as_str()]);
+        }
+    }
+
+    #[test]
+    fn the_limit_that_runs_is_the_lesser_of_the_declared_and_the_granted_one() {
+        use crate::confine::policy;
+        use toolcrib_core::SandboxOptions;
+        let place = crate::testing::place(None);
+        let limit = |granted: Option<u64>, declared: Option<u64>| {
+            let permit = Permit {
+                memory_mb: granted,
+                ..Permit::default()
+            };
+            let sandbox = SandboxOptions {
+                max_memory_mb: declared,
+                ..SandboxOptions::default()
+            };
+            policy(&[], &permit, &Reads::Project, &sandbox, &place).memory_mb
+        };
+        // What every tool has is said in two crates, and is the same.
+        let default = toolcrib_sandbox::Policy::default();
+        assert_eq!(limit(None, None), default.memory_mb);
+        let none = Permit::default().limits(&SandboxOptions::default());
+        assert_eq!(none.cpu_percent, default.cpu_percent);
+        assert_eq!(limit(None, Some(2048)), default.memory_mb);
+        assert_eq!(limit(Some(2048), None), 2048);
+        assert_eq!(limit(Some(2048), Some(100)), 100);
     }
 }

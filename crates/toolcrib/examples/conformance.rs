@@ -155,6 +155,7 @@ fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
         access: Access::Open,
         declares: Vec::new(),
         asks: Default::default(),
+        reads: Default::default(),
         permit: Default::default(),
         stale: false,
         shadows: Vec::new(),

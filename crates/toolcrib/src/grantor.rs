@@ -2,9 +2,10 @@
 //!
 //! REST and the command line both come here, so a grant is the same thing wherever it is given.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use toolcrib_core::permit::limits;
 use toolcrib_core::{
     Access, Binding, CallError, Crib, ErrorCode, Grant, Network, NewGrant, Permit, Tool, crib,
 };
@@ -116,6 +117,7 @@ impl Grantor {
             return Err(bad(format!("`{}` can't be a variable's name", short(name)))
                 .hint("write the name alone, such as API_TOKEN"));
         }
+        in_range(wanted)?;
         let lists = [&permit.read, &permit.write, &permit.env];
         if lists.iter().any(|list| list.len() > MAX_ITEMS) || hosts.len() > MAX_ITEMS {
             return Err(bad(format!("a list has more than {MAX_ITEMS} entries"))
@@ -130,6 +132,17 @@ impl Grantor {
         }
         let project = self.project.as_deref();
         permit = permit.with_paths(|path| permits::absolute(project, path));
+        for path in permit.read.iter().chain(&permit.write) {
+            let leads = Path::new(path).canonicalize().ok();
+            if let Some(leads) = leads.filter(|leads| leads != Path::new(path)) {
+                return Err(bad(format!(
+                    "`{}` leads to `{}`, which must be named itself",
+                    short(path),
+                    leads.display()
+                ))
+                .hint("name the place that it leads to, if that is meant"));
+            }
+        }
         Ok(permit)
     }
 
@@ -156,7 +169,7 @@ fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> 
     };
     if permit.is_empty() {
         return Err(bad(format!("there is nothing to grant to `{name}`")).hint(
-            "`--all` grants what it declares, if it declares anything; else name it: --read, --write, --net, --exec, --env",
+            "`--all` grants what it declares, if it declares anything; else name it: --read, --write, --net, --exec, --install, --memory, --cpu, --env",
         ));
     }
     Ok(NewGrant {
@@ -168,6 +181,44 @@ fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> 
         },
         permit,
     })
+}
+
+/// A limit that is granted is more than every tool has, and no more than any machine has.
+fn in_range(wanted: &GrantCreate) -> Result<(), CallError> {
+    use limits::{DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB, MAX_CPU_PERCENT, MAX_MEMORY_MB};
+    if let Some(mb) = wanted.memory_mb {
+        if mb <= DEFAULT_MEMORY_MB {
+            return Err(bad(format!(
+                "{mb} MB of memory need no grant: every tool may use {DEFAULT_MEMORY_MB} MB"
+            ))
+            .hint(
+                "name more than that; a tool gets less by `maxMemoryMB` in its `sandbox` block",
+            ));
+        }
+        if mb > MAX_MEMORY_MB {
+            return Err(
+                bad(format!("{mb} MB of memory are more than can be granted"))
+                    .hint(format!("name at most {MAX_MEMORY_MB} megabytes")),
+            );
+        }
+    }
+    if let Some(percent) = wanted.cpu_percent {
+        if percent <= DEFAULT_CPU_PERCENT {
+            return Err(bad(format!(
+                "{percent} % of a processor need no grant: every tool may use one processor ({DEFAULT_CPU_PERCENT} %)"
+            ))
+            .hint("name more than that, such as 200 for two processors; a tool gets less by `maxCpuPercent` in its `sandbox` block"));
+        }
+        if percent > MAX_CPU_PERCENT {
+            return Err(bad(format!(
+                "{percent} % of processor time are more than can be granted"
+            ))
+            .hint(format!(
+                "name at most {MAX_CPU_PERCENT}; 100 is one processor"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn first_relative(permit: &Permit) -> Option<&str> {

@@ -119,6 +119,7 @@ fn crib(access: Access) -> (Crib, Arc<Pages>) {
         access,
         declares: Vec::new(),
         asks: Default::default(),
+        reads: Default::default(),
         permit: Default::default(),
         stale: false,
         shadows: Vec::new(),

@@ -56,6 +56,7 @@ fn call(run: impl Run + 'static, told: &Arc<Mutex<Vec<Progress>>>) -> Call {
         access: Access::Open,
         declares: Vec::new(),
         asks: Permit::default(),
+        reads: Default::default(),
         permit: Permit::default(),
         stale: false,
         shadows: Vec::new(),

@@ -1,6 +1,6 @@
 //! What is not granted, as a person reads it and as a command says it.
 
-use super::{Network, Permit, secret_name};
+use super::{Network, Permit, limits, secret_name};
 use crate::words::quoted;
 
 /// What a tool asks for and nobody granted.
@@ -44,6 +44,17 @@ fn spelled(permit: &Permit) -> Vec<(String, String)> {
     }
     if permit.exec {
         all.push(("to run further programs".to_owned(), "--exec".to_owned()));
+    }
+    if permit.install {
+        all.push(("to install packages".to_owned(), "--install".to_owned()));
+    }
+    if let Some(mb) = permit.memory_mb {
+        let words = format!("to use {mb} MB of memory");
+        all.push((words, format!("--memory {mb}")));
+    }
+    if let Some(percent) = permit.cpu_percent {
+        let words = format!("to use {}", limits::processors(percent));
+        all.push((words, format!("--cpu {percent}")));
     }
     all.extend(permit.env.iter().map(|name| {
         let words = match secret_name(name) {

@@ -249,3 +249,162 @@ fn secrets_are_granted_by_reference() {
         assert_eq!(super::secret_name(none), None, "{none}");
     }
 }
+
+#[test]
+fn memory_and_processors_are_asked_for_above_the_default() {
+    let asks = |sandbox: Value| declared(json!({}), sandbox);
+    for lower in [
+        json!({"maxMemoryMB": 512, "maxCpuPercent": 100}),
+        json!({"maxMemoryMB": 16, "maxCpuPercent": 10}),
+    ] {
+        assert!(asks(lower.clone()).is_empty(), "{lower}");
+    }
+    let asked = asks(json!({"maxMemoryMB": 2048, "maxCpuPercent": 200}));
+    assert_eq!(asked, permit(json!({"memoryMb": 2048, "cpuPercent": 200})));
+    let needs = Permit::default().covers(&asked).unwrap_err().needs();
+    assert_eq!(
+        needs,
+        [
+            "to use 2048 MB of memory (`--memory 2048`)",
+            "to use 2 processors (200 %) (`--cpu 200`)",
+        ]
+    );
+    // Less than is asked for is not enough, and what is missing is all of it.
+    let less = permit(json!({"memoryMb": 1024, "cpuPercent": 150}));
+    assert_eq!(less.covers(&asked).unwrap_err().0, asked);
+    assert_eq!(asked.covers(&less), Ok(()));
+    assert_eq!(less.join(&asked), asked);
+    assert_eq!(less.within(&asked), less);
+    assert!(asked.within(&Permit::default()).is_empty());
+    assert!(
+        permit(json!({"memoryMb": 512, "cpuPercent": 1}))
+            .tidy()
+            .is_empty()
+    );
+    assert_eq!(limits::processors(150), "1.5 processors (150 %)");
+    assert_eq!(limits::processors(101), "1.01 processors (101 %)");
+}
+
+#[test]
+fn installing_is_a_permission_of_its_own() {
+    let install = permit(json!({"install": true}));
+    let other = permit(json!({"exec": true, "network": "open"}));
+    let missing = other.covers(&install).unwrap_err();
+    assert_eq!(missing.needs(), ["to install packages (`--install`)"]);
+    assert_eq!(other.join(&install).covers(&install), Ok(()));
+    assert!(other.within(&install).is_empty());
+    assert_eq!(install.clone().tidy(), install);
+    assert!(!install.is_empty());
+}
+
+#[test]
+fn a_tool_has_the_lesser_of_what_it_declares_and_what_it_was_granted() {
+    let granted = permit(json!({"memoryMb": 2048, "cpuPercent": 400}));
+    let table = [
+        (Permit::default(), json!({}), 512, 100),
+        (granted.clone(), json!({}), 2048, 400),
+        (
+            granted.clone(),
+            json!({"maxMemoryMB": 100, "maxCpuPercent": 50}),
+            100,
+            50,
+        ),
+        (
+            granted,
+            json!({"maxMemoryMB": 4096, "maxCpuPercent": 800}),
+            2048,
+            400,
+        ),
+        (
+            Permit::default(),
+            json!({"maxMemoryMB": 4096, "maxCpuPercent": 800}),
+            512,
+            100,
+        ),
+    ];
+    for (permit, sandbox, memory_mb, cpu_percent) in table {
+        let declared = serde_json::from_value(sandbox.clone()).unwrap();
+        let has = permit.limits(&declared);
+        let wanted = Limits {
+            memory_mb,
+            cpu_percent,
+        };
+        assert_eq!(has, wanted, "{permit:?} {sandbox}");
+    }
+}
+
+#[test]
+fn permits_that_were_kept_before_read_as_before_and_unset_fields_are_not_written() {
+    let old = json!({"read": ["/r"], "network": {"hosts": ["a.test"]}, "exec": true, "env": ["A"]});
+    let kept = permit(old.clone());
+    assert_eq!(
+        (kept.install, kept.memory_mb, kept.cpu_percent),
+        (false, None, None)
+    );
+    assert_eq!(serde_json::to_value(&kept).unwrap(), old);
+}
+
+#[test]
+fn what_a_tool_reads_of_the_project_is_the_lesser_of_its_blocks() {
+    let only = |list: &[&str]| Reads::Only(list.iter().map(|&path| path.to_owned()).collect());
+    let table = [
+        (json!({}), json!({}), Reads::Project),
+        (json!({"canReadFiles": true}), json!({}), Reads::Project),
+        (json!({"required": ["read"]}), json!({}), Reads::Project),
+        (json!({"canReadFiles": false}), json!({}), Reads::Itself),
+        (
+            json!({}),
+            json!({"allowedPaths": ["docs"]}),
+            only(&["docs"]),
+        ),
+        (
+            json!({"canReadFiles": true}),
+            json!({"allowedPaths": ["docs"]}),
+            only(&["docs"]),
+        ),
+        (
+            json!({"canWriteFiles": true}),
+            json!({"allowedPaths": ["out"]}),
+            only(&["out"]),
+        ),
+        (
+            json!({"canReadFiles": false}),
+            json!({"allowedPaths": ["docs"]}),
+            Reads::Itself,
+        ),
+        (
+            json!({}),
+            json!({"allowedPaths": ["a/../docs", "docs/deep"]}),
+            only(&["docs"]),
+        ),
+        (
+            json!({}),
+            json!({"allowedPaths": ["docs", "."]}),
+            Reads::Project,
+        ),
+        // What lies elsewhere is asked for, and is no part of the project.
+        (
+            json!({}),
+            json!({"allowedPaths": ["/data", "../x"]}),
+            Reads::Itself,
+        ),
+    ];
+    for (permissions, sandbox, wanted) in table {
+        let said = format!("{permissions} {sandbox}");
+        let permissions = serde_json::from_value(permissions).unwrap();
+        let sandbox = serde_json::from_value(sandbox).unwrap();
+        let reads = Reads::declared(&permissions, &sandbox);
+        let reads = reads.with_paths(|path| Some(paths::clean(path)));
+        assert_eq!(reads, wanted, "{said}");
+    }
+    // Who reads nothing asks for nothing to be read.
+    let sandbox = json!({"allowedPaths": ["/data"]});
+    assert!(declared(json!({"canReadFiles": false}), sandbox).is_empty());
+    let docs = only(&["docs"]);
+    assert!(docs.gives("docs/a") && !docs.gives("src") && !docs.gives(".") && !docs.gives("/docs"));
+    assert!(docs.touches(".") && docs.touches("docs/a") && !docs.touches("src"));
+    assert!(
+        !Reads::Itself.touches(".") && Reads::Project.gives("src") && !Reads::Project.gives("/")
+    );
+    assert_eq!(Reads::words(&[]), "itself, nothing of the project");
+}

@@ -96,6 +96,7 @@ impl Builtin {
             access: Access::Open,
             declares: Vec::new(),
             asks: Default::default(),
+            reads: Default::default(),
             permit: Default::default(),
             stale: false,
             shadows: Vec::new(),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::secret_name;
-use toolcrib_core::{Access, Permit, Retries, Schema, Spec, Tool, ToolName};
+use toolcrib_core::{Permit, Reads, Retries, Schema, Spec, Tool, ToolName};
 
 use super::Home;
 use super::run::{Executable, Which};
 use crate::Place;
 use crate::confine::Workshop;
 use crate::fields::{Fields, NAME_HINT, Report};
+use crate::permits::Wanted;
 use crate::{options, permits};
 
 /// The most tools that one program may have.
@@ -188,10 +189,8 @@ impl<'a> Definition<'a> {
             place: place.clone(),
         };
         let declared = Permit::declared(&spec.permissions, &spec.sandbox).join(&self.secrets());
-        let asks = match self.home.access {
-            Access::Untrusted { .. } => permits::asked_unseen(&declared, place),
-            _ => permits::asked(&declared, place),
-        };
+        let reads = Reads::declared(&spec.permissions, &spec.sandbox);
+        let Wanted { asks, reads } = permits::wanted(&declared, &reads, &self.home.access, place);
         let runs = (!shown.is_empty()).then(|| format!("runs `{shown}`"));
         let hash = self.hash(spec.name.as_str());
         let content = self.home.content.as_deref().map(Arc::from);
@@ -200,6 +199,7 @@ impl<'a> Definition<'a> {
             hash,
             declares: runs.into_iter().chain(permits::told(&asks)).collect(),
             asks,
+            reads,
             permit: Permit::default(),
             spec,
             source: self.home.source,

@@ -290,6 +290,11 @@ fn variables(fields: &Fields, report: &mut Report) -> Variables {
             );
             continue;
         }
+        let text = value.as_str().unwrap_or_default();
+        if let Some((what, hint)) = super::variables::refused(name, text) {
+            report.invalid(&field, &what, &hint);
+            continue;
+        }
         match value.as_str().filter(|text| !text.contains('\0')) {
             Some(text) if text.contains(SECRET) => match secret_name(text) {
                 Some(secret) => secrets.push((name.clone(), secret.to_owned())),

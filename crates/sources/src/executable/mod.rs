@@ -6,6 +6,7 @@
 //!
 //! * [`bundle`]: which files a tool's folder holds, and the hash of them all.
 //! * [`manifest`]: `tool.json`, and how the program is started.
+//! * [`variables`]: which variables a tool may set for itself.
 //! * [`definition`]: what is known of a tool becomes a tool.
 //! * [`run`]: one call.
 
@@ -15,6 +16,7 @@ pub mod manifest;
 pub mod run;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

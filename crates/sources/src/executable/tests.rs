@@ -81,6 +81,18 @@ fn a_bad_field_is_named_with_its_remedy() {
         (json!({"env": {"A": "x\u{0}"}}), "`env.A`"),
         (json!({"env": {"A=B": "x"}}), "can't be a variable's name"),
         (json!({"env": {"": "x"}}), "can't be a variable's name"),
+        (
+            json!({"env": {"LD_PRELOAD": "./x.so"}}),
+            "`env.LD_PRELOAD` can't be set by a tool",
+        ),
+        (
+            json!({"env": {"NODE_OPTIONS": "secret://x"}}),
+            "`env.NODE_OPTIONS` can't be set by a tool",
+        ),
+        (
+            json!({"env": {"PATH": "bin:/usr/bin"}}),
+            "`env.PATH` has `bin`",
+        ),
         (json!({"maxRetries": -1}), "`maxRetries`"),
         (json!({"maxRetries": 11}), "`maxRetries`"),
         (json!({"retryDelayMs": "1s"}), "`retryDelayMs`"),

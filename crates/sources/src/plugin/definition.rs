@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolcrib_core::{Access, ErrorType, Network, Permit, Run, SourceKind, Spec, Tool, ToolName};
+use toolcrib_core::{ErrorType, Network, Permit, Reads, Run, SourceKind, Spec, Tool, ToolName};
 
 use super::file_read::FileRead;
 use super::http::Http;
@@ -15,6 +15,7 @@ use super::shell::Shell;
 use super::{file_read, http, shell};
 use crate::fields::{Fields, NAME_HINT, Report, nearest};
 use crate::options::{self, MAX_TIMEOUT_MS};
+use crate::permits::Wanted;
 use crate::{Origin, Place, permits};
 
 /// Some clients refuse longer names.
@@ -195,22 +196,31 @@ impl Collection<'_> {
     }
 
     /// What the tool asks for. Paths are found by looking at the disk, which must not happen before trust.
-    fn asked(&self, spec: &Spec, ready: &Ready) -> Permit {
+    fn wanted(&self, spec: &Spec, ready: &Ready) -> Wanted {
         let mut declared = Permit::declared(&spec.permissions, &spec.sandbox);
         if ready.kind != Kind::Shell {
-            // Only a program can run others, and the hosts of `http` are its URL's.
-            declared.network = Network::None;
-            declared.exec = false;
+            // Only a program can run others or take memory, and the hosts of `http` are its URL's.
+            declared = Permit {
+                network: Network::None,
+                exec: false,
+                memory_mb: None,
+                cpu_percent: None,
+                ..declared
+            };
         }
         let declared = declared.join(&ready.asks);
-        match self.origin.access {
-            Access::Untrusted { .. } => permits::asked_unseen(&declared, self.place),
-            _ => permits::asked(&declared, self.place),
+        let reads = Reads::declared(&spec.permissions, &spec.sandbox);
+        let mut wanted = permits::wanted(&declared, &reads, &self.origin.access, self.place);
+        if ready.kind == Kind::FileRead {
+            // Where it reads a part of its folder only, each file is looked at when it is called.
+            let Wanted { asks, reads } = &mut wanted;
+            asks.read.retain(|path| !reads.touches(path));
         }
+        wanted
     }
 
     fn finished(&self, spec: Spec, ready: Ready) -> Tool {
-        let asks = self.asked(&spec, &ready);
+        let Wanted { asks, reads } = self.wanted(&spec, &ready);
         let hash = self.hash(spec.name.as_str());
         let declares = std::iter::once(ready.does).chain(permits::told(&asks));
         let mut tool = Tool {
@@ -218,6 +228,7 @@ impl Collection<'_> {
             hash,
             declares: declares.collect(),
             asks,
+            reads,
             permit: Permit::default(),
             spec,
             source: SourceKind::Plugin,

@@ -1,13 +1,15 @@
 //! Runs a file-read tool: one regular file beneath `basePath`, opened by the kernel, no larger than `maxSize`.
 
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use toolcrib_core::{
-    Attachment, AttachmentKind, BoxFuture, Call, CallError, CallResult, Outcome, Permit, Spec,
+    Attachment, AttachmentKind, BoxFuture, Call, CallError, CallResult, Outcome, Permit, Reads,
+    Spec,
 };
 
 use crate::beneath::{self, Opened};
@@ -86,9 +88,16 @@ impl FileRead {
                 .hint("name a file of the tool's folder"));
         };
         let place = self.place.clone();
-        let permit = call.tool.permit.clone();
+        let tool = call.tool.clone();
         let (base, path, max_size) = (self.base.clone(), path.to_owned(), self.max_size);
-        let work = move || read(place.project.as_deref(), &permit, &base, &path, max_size);
+        let work = move || {
+            let may = May {
+                project: place.project.as_deref(),
+                permit: &tool.permit,
+                reads: &tool.reads,
+            };
+            read(&may, &base, &path, max_size)
+        };
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| CallError::internal(error.to_string()))?
@@ -101,13 +110,19 @@ impl toolcrib_core::Run for FileRead {
     }
 }
 
+/// What the tool may read.
+struct May<'a> {
+    project: Option<&'a Path>,
+    /// What was granted.
+    permit: &'a Permit,
+    reads: &'a Reads,
+}
+
 /// Opens the file below the folder that `base` leads to now: one in the project, or one that was granted.
-fn open(
-    project: Option<&Path>,
-    permit: &Permit,
-    base: &str,
-    path: &str,
-) -> Result<Opened, CallError> {
+fn open(may: &May, base: &str, path: &str) -> Result<Opened, CallError> {
+    let May {
+        project, permit, ..
+    } = *may;
     let Some(found) = permits::real(project, base) else {
         let message = format!("`{base}` starts at the project, but there is no project");
         return Err(
@@ -116,13 +131,13 @@ fn open(
     };
     if let (Some(project), false) = (project, found.starts_with('/')) {
         let inside = if found == "." { "" } else { &found };
-        return beneath::open_nested(project, Path::new(inside), path);
+        let opened = beneath::open_nested(project, Path::new(inside), path)?;
+        return match may.reads.narrowed() {
+            None => Ok(opened),
+            Some(_) => narrowed(may, project, opened, path),
+        };
     }
-    let wanted = Permit {
-        read: vec![found.clone()],
-        ..Permit::default()
-    };
-    if permit.covers(&wanted).is_err() {
+    if permit.covers(&to_read(&found)).is_err() {
         let message =
             format!("the tool's folder `{base}` leads to `{found}`, which nobody granted");
         return Err(CallError::denied(message).hint(
@@ -132,14 +147,35 @@ fn open(
     beneath::open(Path::new(&found), path)
 }
 
-fn read(
-    project: Option<&Path>,
-    permit: &Permit,
-    base: &str,
-    path: &str,
-    max_size: u64,
-) -> CallResult {
-    let opened = open(project, permit, base, path)?;
+fn to_read(path: &str) -> Permit {
+    Permit {
+        read: vec![path.to_owned()],
+        ..Permit::default()
+    }
+}
+
+/// The file, where the tool reads it though it reads a part of the project only. What is judged is the file that was
+/// opened, by the path that the kernel has for it.
+fn narrowed(may: &May, project: &Path, opened: Opened, path: &str) -> Result<Opened, CallError> {
+    let link = format!("/proc/self/fd/{}", opened.file.as_raw_fd());
+    let place = std::fs::read_link(link).ok();
+    let place = place.as_deref().and_then(Path::to_str);
+    let fits = |place: &str| {
+        let relative = permits::real(Some(project), place).filter(|path| !path.starts_with('/'));
+        let by_default = relative.is_some_and(|path| may.reads.gives(&path));
+        by_default || may.permit.covers(&to_read(place)).is_ok()
+    };
+    match place.is_some_and(fits) {
+        true => Ok(opened),
+        false => Err(CallError::denied(format!(
+            "`{path}` is not among the files of the project that this tool reads"
+        ))
+        .hint("its `permissions` and `sandbox.allowedPaths` say which; `toolcrib grant NAME --read PATH` gives more")),
+    }
+}
+
+fn read(may: &May, base: &str, path: &str, max_size: u64) -> CallResult {
+    let opened = open(may, base, path)?;
     let bytes = bounded(opened, path, max_size)?;
     let size = bytes.len();
     let outcome = match String::from_utf8(bytes) {
@@ -241,8 +277,12 @@ mod tests {
     }
 
     fn try_read(root: &std::path::Path, base: &str, path: &str, max: u64) -> CallResult {
-        let project = root.join("p");
-        read(Some(&project), &Permit::default(), base, path, max)
+        let may = May {
+            project: Some(&root.join("p")),
+            permit: &Permit::default(),
+            reads: &Reads::Project,
+        };
+        read(&may, base, path, max)
     }
 
     #[test]
@@ -294,6 +334,39 @@ mod tests {
     }
 
     #[test]
+    fn what_the_tool_does_not_read_of_the_project_is_denied() {
+        let root = project();
+        let (inside, docs) = (root.path().join("p"), root.path().join("p/docs"));
+        std::os::unix::fs::symlink("docs/a.md", inside.join("in")).unwrap();
+        let granted = |path: &Path| to_read(path.canonicalize().unwrap().to_str().unwrap());
+        let none = Permit::default();
+        let only = Reads::Only(vec!["docs/sub".to_owned(), "docs/a.md".to_owned()]);
+        let fits = |permit: &Permit, reads: &Reads, path: &str| {
+            let may = May {
+                project: Some(&inside),
+                permit,
+                reads,
+            };
+            let code = read(&may, ".", path, 100).err().map(|error| error.code);
+            assert!(
+                matches!(code, None | Some(ErrorCode::Denied)),
+                "{path}: {code:?}"
+            );
+            code.is_none()
+        };
+        for path in ["docs/a.md", "docs/same", "in"] {
+            assert!(fits(&none, &only, path), "{path}");
+        }
+        for path in ["docs/b.png", "secret", "docs/up"] {
+            assert!(!fits(&none, &only, path), "{path}");
+            assert!(!fits(&none, &Reads::Itself, path), "{path}");
+            assert!(fits(&granted(&inside), &Reads::Itself, path), "{path}");
+        }
+        assert!(fits(&granted(&docs), &Reads::Itself, "docs/b.png"));
+        assert!(!fits(&granted(&docs), &Reads::Itself, "secret"));
+    }
+
+    #[test]
     fn a_base_that_became_a_link_out_of_the_project_is_refused() {
         let root = project();
         let error = try_read(root.path(), "out", "outer", 100).unwrap_err();
@@ -302,8 +375,12 @@ mod tests {
             read: vec![root.path().canonicalize().unwrap().display().to_string()],
             ..Permit::default()
         };
-        let project = root.path().join("p");
-        let outcome = read(Some(&project), &granted, "out", "outer", 100).unwrap();
+        let may = May {
+            project: Some(&root.path().join("p")),
+            permit: &granted,
+            reads: &Reads::Project,
+        };
+        let outcome = read(&may, "out", "outer", 100).unwrap();
         assert_eq!(outcome.output, "o");
         let missing = try_read(root.path(), "nowhere", "a.md", 100).unwrap_err();
         assert_eq!(missing.code, ErrorCode::Unavailable);

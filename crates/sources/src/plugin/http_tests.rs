@@ -122,6 +122,7 @@ async fn call(http: &Http, arguments: Value) -> CallResult {
         access: Access::Open,
         declares: Vec::new(),
         asks: Default::default(),
+        reads: Default::default(),
         permit: Default::default(),
         stale: false,
         shadows: Vec::new(),

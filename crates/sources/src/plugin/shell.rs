@@ -1,6 +1,5 @@
 //! Runs a shell tool: its own program with an argument array, in the project, without any shell.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -87,8 +86,7 @@ impl Shell {
         let program = argv
             .next()
             .ok_or_else(|| CallError::internal("the command is empty"))?;
-        let dir = self.dir()?;
-        let command = self.command(program, dir, &call.tool).args(argv);
+        let command = self.command(&program, &call.tool)?.args(argv);
         let granted = self.place.granted(&call.tool.permit);
         self.hidden.add(self.place.to_hide(&granted));
         let (owner, mask) = (&call.caller.agent, self.hidden.mask());
@@ -109,22 +107,30 @@ impl Shell {
         })
     }
 
-    /// The command with the walls of its tool, and the variables that the tool was granted.
-    fn command(&self, program: impl Into<OsString>, dir: PathBuf, tool: &Tool) -> Command {
-        let policy = confine::policy(&[], &tool.permit, &tool.spec.sandbox, &self.place);
+    /// The command in its folder, with the walls of its tool and the variables that the tool was granted.
+    fn command(&self, program: &str, tool: &Tool) -> Result<Command, CallError> {
+        let Tool { permit, reads, .. } = tool;
+        let policy = confine::policy(&[], permit, reads, &tool.spec.sandbox, &self.place);
         let holding = self.place.holding_tool(tool.name(), policy);
+        let named = self.dir()?;
+        let dir = confine::start(named.clone(), &holding, &self.place);
+        // Its own program is found from the folder that it names, wherever it starts.
+        let program = match program.contains('/') && dir != named {
+            true => named.join(program).into_os_string(),
+            false => program.into(),
+        };
         let mut command = Command::new(program, dir, holding);
-        for (name, value) in self.place.granted(&tool.permit) {
+        for (name, value) in self.place.granted(permit) {
             command = command.var(name, value);
         }
-        command
+        Ok(command)
     }
 
     async fn account(&self, tool: &Tool) -> Walled {
-        let (Some(program), Ok(dir)) = (self.template.program(), self.dir()) else {
+        let command = self.template.program();
+        let Some(Ok(command)) = command.map(|program| self.command(&program, tool)) else {
             return Walled::NotAtAll;
         };
-        let command = self.command(program, dir, tool);
         let Place {
             launcher,
             environment,

@@ -120,7 +120,10 @@ fn a_good_file_gives_its_tools() {
         (["net".into()].as_slice(), ["ping".into()].as_slice())
     );
     assert_eq!(check.spec.annotations.read_only_hint, Some(true));
-    assert!(check.spec.permissions.can_read_files && check.spec.permissions.required.is_empty());
+    assert!(
+        check.spec.permissions.can_read_files == Some(true)
+            && check.spec.permissions.required.is_empty()
+    );
     assert_eq!(check.spec.sandbox.max_memory_mb, Some(64));
     assert!(check.spec.output_schema.is_some() && check.spec.metadata["a"] == 1);
     assert_eq!(doc.spec.timeout, None);

@@ -8,7 +8,7 @@ use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::store::CustomTool;
 use toolcrib_core::{Access, Permit, Problem, Severity, SourceKind};
 
-use super::{content_hash, declared, manifest, recipe, written};
+use super::{content_hash, manifest, recipe, wanted, written};
 use crate::Place;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
@@ -50,7 +50,7 @@ pub enum Yes {
 impl Yes {
     fn permit(self, tool: &CustomTool, place: &Place) -> Permit {
         let permit = match self {
-            Yes::Declared => declared(tool, place),
+            Yes::Declared => wanted(tool, place).asks,
             Yes::Granted => {
                 let grants = place.grants.borrow();
                 grants.for_tool(REGISTERED, &tool.name, &tool.content_hash)

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use toolcrib_core::store::{CustomTool, Registrations};
-use toolcrib_core::{Access, Permit, Rank, SandboxOptions, SourceKey, SourceKind, Update};
+use toolcrib_core::{Access, Permit, Rank, Reads, SandboxOptions, SourceKey, SourceKind, Update};
 
 use crate::confine::Workshop;
 use crate::executable::Home;
@@ -29,7 +29,8 @@ use crate::executable::bundle;
 use crate::executable::definition::Definition;
 use crate::executable::manifest::{Manifest, Start};
 use crate::fields::Report;
-use crate::worker::{Blueprint, Key, Recipe};
+use crate::permits::Wanted;
+use crate::worker::{Key, Recipe};
 use crate::{Loaded, Place, confine, permits};
 
 pub use examine::{Examination, Yes, described_name, examine};
@@ -115,13 +116,15 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
 /// secrets that it names.
 fn recipe(tool: &CustomTool, manifest: &Manifest, permit: &Permit, place: &Place) -> Recipe {
     let lent = manifest.secrets.iter().map(|one| place.lent(one));
-    let policy = confine::policy(&own(tool), permit, &sandbox(tool), place);
+    let reads = wanted(tool, place).reads;
+    let policy = confine::policy(&own(tool), permit, &reads, &sandbox(tool), place);
+    let confinement = place.walls.around(&tool.name, policy);
+    let mut blueprint = manifest.blueprint(&tool.name);
+    blueprint.dir = confine::start(blueprint.dir, &confinement, place);
+    blueprint.secrets = lent.collect();
     Recipe {
-        blueprint: Blueprint {
-            secrets: lent.collect(),
-            ..manifest.blueprint(&tool.name)
-        },
-        confinement: place.walls.around(&tool.name, policy),
+        blueprint,
+        confinement,
         code: place.code.clone(),
     }
 }
@@ -133,11 +136,13 @@ fn sandbox(tool: &CustomTool) -> SandboxOptions {
 }
 
 /// What a registration asks for.
-fn declared(tool: &CustomTool, place: &Place) -> Permit {
+fn wanted(tool: &CustomTool, place: &Place) -> Wanted {
     let written = tool.permissions.clone().unwrap_or_default();
     let permissions = serde_json::from_value(written).unwrap_or_default();
-    let declared = Permit::declared(&permissions, &sandbox(tool));
-    permits::asked(&declared, place)
+    let sandbox = sandbox(tool);
+    let declared = Permit::declared(&permissions, &sandbox);
+    let reads = Reads::declared(&permissions, &sandbox);
+    permits::wanted(&declared, &reads, &Access::Open, place)
 }
 
 /// The files that a registration names: its program, and arguments that are files.

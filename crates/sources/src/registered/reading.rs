@@ -218,6 +218,11 @@ fn make_absolute(map: &mut Map<String, Value>, place: &Place, report: &mut Repor
     {
         settle("workingDir", dir);
     }
+    let sandbox = map.get_mut("sandbox").and_then(Value::as_object_mut);
+    let paths = sandbox.and_then(|sandbox| sandbox.get_mut("allowedPaths")?.as_array_mut());
+    for (index, path) in paths.into_iter().flatten().enumerate() {
+        settle(&format!("sandbox.allowedPaths[{index}]"), path);
+    }
     let Some(Value::Array(args)) = map.get_mut("args") else {
         return;
     };

@@ -536,7 +536,7 @@ impl Desk {
         };
         let _ = tokio::time::timeout(LAST_BREATH, last_words).await;
         let breach = child.breach().map(|breach| match breach {
-            Breach::Memory => "was stopped: it used more memory than it may (`maxMemoryMB` in its `sandbox` block)",
+            Breach::Memory => "was stopped: it used more memory than it may (`toolcrib grant NAME --memory MB` gives it more)",
             Breach::Processes => "was stopped: it started more processes than it may",
         });
         let (how, misbehaved) = match (why, &exit) {

@@ -23,7 +23,7 @@ const OWN_NETWORK: &str = "*";
 #[derive(Debug, Args)]
 #[command(
     after_help = "By default a tool reads the project and itself, and that is all: no writes, no network, no further \
-    programs, no variables but a few. A grant is for one tool as it is now; an edit ends it, unless --follow was said. \
+    programs, no variables but a few, no packages installed, 512 MB of memory and one processor. A grant is for one tool as it is now; an edit ends it, unless --follow was said. \
     `.toolcrib` and `.git` are not written unless that very path is granted.\n\n  \
     toolcrib grant weather --all\n  toolcrib grant weather --net api.example.com:443 --env API_KEY\n  \
     toolcrib grant weather --revoke"
@@ -47,6 +47,15 @@ pub struct Grant {
     /// To run programs beyond its own
     #[arg(long)]
     pub exec: bool,
+    /// To install the packages that it names
+    #[arg(long)]
+    pub install: bool,
+    /// Megabytes of memory that it may use; every tool has 512
+    #[arg(long, value_name = "MB", value_parser = megabytes)]
+    pub memory: Option<u64>,
+    /// Processor time that it may use: 200 for two processors; every tool has 100
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub cpu: Option<u32>,
     /// An environment variable that it may read
     #[arg(long, value_name = "VAR")]
     pub env: Vec<String>,
@@ -54,13 +63,23 @@ pub struct Grant {
     #[arg(long)]
     pub follow: bool,
     /// Take back all that the tool was granted
-    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "env", "follow", "list"])]
+    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "install", "memory", "cpu", "env", "follow", "list"])]
     pub revoke: bool,
     /// List what was granted, to all tools or to those of this name
-    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "env", "follow"])]
+    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "install", "memory", "cpu", "env", "follow"])]
     pub list: bool,
     #[command(flatten)]
     pub target: Target,
+}
+
+fn megabytes(text: &str) -> Result<u64, String> {
+    let number = text.parse();
+    number.map_err(|_| "write megabytes as a whole number, such as 2048".to_owned())
+}
+
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.trim_end_matches('%').parse();
+    number.map_err(|_| "write percent as a whole number, such as 200 for two processors".to_owned())
 }
 
 impl Grant {
@@ -93,6 +112,9 @@ impl Grant {
             write: absolute(self.write),
             net,
             exec: self.exec,
+            install: self.install,
+            memory_mb: self.memory,
+            cpu_percent: self.cpu,
             env: self.env,
             follow: self.follow,
         }

@@ -1,6 +1,7 @@
 //! `toolcrib show`: one tool, with where it comes from, its options and its schema.
 
 use clap::Args;
+use toolcrib_core::Reads;
 
 use super::list::heading;
 use super::reach::Reach;
@@ -69,6 +70,7 @@ fn facts(tool: &ToolView) -> Vec<(&'static str, String)> {
     fact("tags", joined(&tool.tags));
     fact("time limit", tool.timeout_ms.map(|ms| format!("{ms} ms")));
     fact("declares", joined(&tool.declares));
+    fact("reads", tool.reads.as_deref().map(Reads::words));
     fact("needs grant", joined(&tool.needs));
     fact("granted", joined(&tool.granted.words()));
     fact("shadows", joined(&tool.shadows));

@@ -30,6 +30,17 @@ pub struct PermitView {
     /// May it run programs beyond its own?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exec: bool,
+    /// May the packages that it names be installed?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub install: bool,
+    /// Megabytes of memory that it may use, where that is more than the 512 of every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 513, maximum = 1_048_576)]
+    pub memory_mb: Option<u64>,
+    /// Processor time that it may use, where that is more than the 100 (one processor) of every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 101, maximum = 100_000)]
+    pub cpu_percent: Option<u32>,
     /// Environment variables that it may read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
@@ -57,6 +68,9 @@ impl From<&Permit> for PermitView {
                 Network::Open => Some(NetView::Open(true)),
             },
             exec: permit.exec,
+            install: permit.install,
+            memory_mb: permit.memory_mb,
+            cpu_percent: permit.cpu_percent,
             env: permit.env.clone(),
         }
     }
@@ -73,6 +87,9 @@ impl From<PermitView> for Permit {
                 Some(NetView::Hosts(hosts)) => Network::Hosts(hosts),
             },
             exec: view.exec,
+            install: view.install,
+            memory_mb: view.memory_mb,
+            cpu_percent: view.cpu_percent,
             env: view.env,
         };
         permit.tidy()
@@ -100,6 +117,17 @@ pub struct GrantCreate {
     /// May it run programs beyond its own?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exec: bool,
+    /// May the packages that it names be installed?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub install: bool,
+    /// Megabytes of memory that it may use, where that is more than the 512 of every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 513, maximum = 1_048_576)]
+    pub memory_mb: Option<u64>,
+    /// Processor time that it may use, where that is more than the 100 (one processor) of every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 101, maximum = 100_000)]
+    pub cpu_percent: Option<u32>,
     /// Environment variables that it may read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
@@ -116,6 +144,9 @@ impl GrantCreate {
             write: self.write.clone(),
             net: self.net.clone(),
             exec: self.exec,
+            install: self.install,
+            memory_mb: self.memory_mb,
+            cpu_percent: self.cpu_percent,
             env: self.env.clone(),
         })
     }

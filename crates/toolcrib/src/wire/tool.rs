@@ -52,6 +52,9 @@ pub struct ToolView {
     /// What it does beyond looking at the project, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declares: Vec<String>,
+    /// The paths of the project that it reads without a grant, where that is not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Vec<String>>,
     /// What it declares and nobody granted yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
@@ -105,6 +108,7 @@ impl From<&Tool> for ToolView {
             timeout_ms: timeout,
             permissions: PermissionsView::from(&spec.permissions),
             declares: tool.declares.clone(),
+            reads: tool.reads.narrowed().map(<[String]>::to_vec),
             needs,
             granted: PermitView::from(&tool.permit),
             status: tool.status().as_str().to_owned(),
@@ -147,7 +151,8 @@ impl From<&Annotations> for AnnotationsView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionsView {
-    pub can_read_files: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub can_read_files: Option<bool>,
     pub can_write_files: bool,
     pub can_network: bool,
     pub can_execute_commands: bool,

@@ -163,6 +163,13 @@ fn a_grant_is_checked_before_it_is_kept() {
         &["grant", "plain", "--all"],
         &["grant", "plain", "--net", "http://a.test/"],
         &["grant", "plain", "--env", "A=B"],
+        &["grant", "plain", "--memory", "512"],
+        &["grant", "plain", "--memory", "2000000"],
+        &["grant", "plain", "--memory", "2G"],
+        &["grant", "plain", "--cpu", "100"],
+        &["grant", "plain", "--cpu", "100001"],
+        &["grant", "plain", "--cpu", "two"],
+        &["grant", "plain", "--install", "--revoke"],
         &["grant", "git-status", "--exec"],
         &["grant"],
         &["grant", "plain", "--all", "--revoke"],
@@ -192,6 +199,44 @@ fn a_grant_is_checked_before_it_is_kept() {
     assert!(list.contains("loopback included"), "{list}");
     let show = world.run(&["show", "plain", "--json"]).exits(0).json();
     assert_eq!(show["granted"]["net"], true, "{show}");
+}
+
+#[test]
+fn memory_processors_and_packages_are_granted() {
+    let world = World::new();
+    let shell = |name: &str, sandbox: Value| {
+        json!({"name": name, "description": "Says hi", "inputSchema": {"type": "object"},
+               "handler": {"type": "shell", "command": "echo hi"}, "sandbox": sandbox})
+    };
+    let tools = [
+        shell("small", json!({"maxMemoryMB": 64, "maxCpuPercent": 50})),
+        shell("large", json!({"maxMemoryMB": 2048, "maxCpuPercent": 200})),
+    ];
+    let file = json!({"name": "test", "tools": tools}).to_string();
+    world.write_tool("sizes.json", file);
+    let said = world.run(&["trust", "--no-grants"]).exits(0).stdout;
+    for words in ["to use 2048 MB of memory", "to use 2 processors (200 %)"] {
+        assert!(said.contains(words), "{said}");
+    }
+    world.run(&["call", "small"]).exits(0);
+    granted(&world, &["large", "--memory", "1024", "--cpu", "200"]);
+    let call = world.run(&["call", "large"]).exits(3);
+    assert!(call.stderr.contains("`--memory 2048`"), "{call:?}");
+    assert!(!call.stderr.contains("--cpu"), "{call:?}");
+    let grant = granted(&world, &["large", "--all", "--install"]);
+    assert_eq!(grant["memoryMb"], 2048, "{grant}");
+    assert_eq!(
+        (&grant["cpuPercent"], &grant["install"]),
+        (&json!(200), &json!(true))
+    );
+    world.run(&["call", "large"]).exits(0);
+    let list = world.run(&["grant", "--list"]).exits(0).stdout;
+    let show = world.run(&["show", "large"]).exits(0).stdout;
+    for words in ["2048 MB", "2 processors", "to install packages"] {
+        assert!(show.contains(words), "{show}");
+        let first = words.split(' ').next().unwrap();
+        assert!(list.contains(first), "{list}");
+    }
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ mod names;
 mod new;
 mod one_set;
 mod outputs;
+mod reads;
 mod reference;
 mod register_cli;
 mod registered;

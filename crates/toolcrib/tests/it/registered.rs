@@ -120,6 +120,14 @@ async fn create_answers_201_400_409_and_413() {
         ),
         (with("env", json!({"A B": "x"})), "variable's name"),
         (with("env", json!({"A": "***"})), "give the value itself"),
+        (
+            with("env", json!({"LD_PRELOAD": "/tmp/x.so"})),
+            "can't be set by a tool",
+        ),
+        (
+            with("env", json!({"BASH_ENV": "/tmp/x"})),
+            "can't be set by a tool",
+        ),
         (with("validate", json!("no")), "true or false"),
         (
             with("command", json!("no-such-program-anywhere")),

@@ -68,6 +68,7 @@ pub fn tool(name: &str, run: Arc<dyn Run>) -> Tool {
         access: Access::Open,
         declares: Vec::new(),
         asks: Default::default(),
+        reads: Default::default(),
         permit: Default::default(),
         stale: false,
         shadows: Vec::new(),
