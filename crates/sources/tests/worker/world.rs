@@ -15,7 +15,7 @@ use toolcrib_core::{
     Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Request, Scope,
     Standing,
 };
-use toolcrib_sandbox::Environment;
+use toolcrib_sandbox::{Consent, Environment};
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Folder, Follow, Place, Sources, Walls};
