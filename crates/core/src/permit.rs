@@ -265,7 +265,7 @@ impl Permit {
         };
         match missing.is_empty() {
             true => Ok(()),
-            false => Err(Missing(missing)),
+            false => Err(Missing(Box::new(missing))),
         }
     }
 

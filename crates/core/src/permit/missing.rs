@@ -5,7 +5,7 @@ use crate::words::quoted;
 
 /// What a tool asks for and nobody granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing(pub Permit);
+pub struct Missing(pub Box<Permit>);
 
 impl Missing {
     /// Each need in words, with the flag that would help.

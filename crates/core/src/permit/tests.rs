@@ -271,7 +271,7 @@ fn memory_and_processors_are_asked_for_above_the_default() {
     );
     // Less than is asked for is not enough, and what is missing is all of it.
     let less = permit(json!({"memoryMb": 1024, "cpuPercent": 150}));
-    assert_eq!(less.covers(&asked).unwrap_err().0, asked);
+    assert_eq!(*less.covers(&asked).unwrap_err().0, asked);
     assert_eq!(asked.covers(&less), Ok(()));
     assert_eq!(less.join(&asked), asked);
     assert_eq!(less.within(&asked), less);

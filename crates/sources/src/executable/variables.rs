@@ -226,7 +226,7 @@ impl Group {
             Some(front) => name.starts_with(front),
             None => name == *entry,
         };
-        self.names.iter().any(|entry| fits(&entry)) && !self.but.contains(&name)
+        self.names.iter().any(fits) && !self.but.contains(&name)
     }
 }
 
