@@ -21,6 +21,11 @@ const IDLE: Duration = Duration::from_millis(400);
 /// Processor time that a tree may use at once after it did nothing.
 const BURST: Duration = Duration::from_secs(1);
 
+/// In how many looks new processes come before those that are not seen are estimated.
+const CHURN: u32 = 3;
+/// No estimate is higher.
+const CORES: u32 = 16;
+
 /// Which limit a process was killed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Breach {
@@ -52,6 +57,9 @@ struct State {
     /// How much more than allowed was used.
     debt: Duration,
     stopped: HashSet<u32>,
+    /// The processes of the last look, and in how many looks new ones came.
+    known: HashSet<u32>,
+    coming: u32,
 }
 
 struct Watcher {
@@ -83,6 +91,8 @@ pub(crate) fn watch(launcher: u32, control: OwnedFd, limits: Watch, told: Told) 
             left: BURST,
             debt: Duration::ZERO,
             stopped: HashSet::new(),
+            known: HashSet::new(),
+            coming: 0,
         }),
     });
     static STARTED: Once = Once::new();
@@ -136,6 +146,25 @@ impl Watcher {
     }
 }
 
+impl State {
+    /// What processes may have used that came and went unseen. Nobody counts those whose parent ignores them, so where
+    /// new ones come all the time, what is at work now stands for all of the time since the last look.
+    fn unseen(&mut self, tree: &Tree, passed: Duration) -> Duration {
+        let comes = tree.pids.iter().any(|pid| !self.known.contains(pid));
+        self.known = tree.pids.iter().copied().collect();
+        self.coming = match (comes, self.stopped.is_empty()) {
+            (true, _) => (self.coming + 1).min(2 * CHURN),
+            (false, true) => self.coming.saturating_sub(1),
+            // Who is stopped starts nobody.
+            (false, false) => self.coming,
+        };
+        match self.coming >= CHURN {
+            true => passed * tree.running.min(CORES),
+            false => Duration::ZERO,
+        }
+    }
+}
+
 impl Entry {
     /// Looks at the tree if it is time, and gives when it is next.
     fn attend(&self) -> Instant {
@@ -145,7 +174,7 @@ impl Entry {
             return state.due;
         }
         if self.told.get().is_none() && tree::started(self.launcher) == Some(self.started) {
-            let tree = look(self.launcher, self.limits.ours);
+            let tree = look(self.launcher, self.limits.ours, self.limits.alone);
             self.check(&tree);
             self.pace(&mut state, &tree, now);
         }
@@ -178,6 +207,7 @@ impl Entry {
     fn pace(&self, state: &mut State, tree: &Tree, now: Instant) {
         let used = tree.used.saturating_sub(state.used);
         let passed = now - state.seen;
+        let used = used.max(state.unseen(tree, passed));
         (state.used, state.seen) = (tree.used.max(state.used), now);
         if let Some(percent) = self.limits.cpu_percent {
             let earned = passed * percent / 100;

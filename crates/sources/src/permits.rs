@@ -66,14 +66,21 @@ pub fn told(asks: &Permit) -> impl Iterator<Item = String> {
 
 /// Lets a tool run with what it was granted, or says what is missing.
 pub fn judge(tool: &mut Tool, place: &Place) {
+    judge_as(tool, None, place);
+}
+
+/// The same for a tool that may have been granted something before its name was known, under that of its file.
+pub fn judge_as(tool: &mut Tool, file: Option<&str>, place: &Place) {
     if tool.access != Access::Open {
         return;
     }
     let grants: Arc<_> = place.grants.borrow().clone();
-    let granted = match tool.origin() {
-        Some(origin) => grants.for_tool(origin, tool.name(), &tool.content),
+    let named = |name: &str| match tool.origin() {
+        Some(origin) => grants.for_tool(origin, name, &tool.content),
         None => Permit::default(),
     };
+    let before = file.map(named).unwrap_or_default();
+    let granted = named(tool.name()).join(&before);
     if tool.asks.is_empty() && granted.is_empty() {
         return;
     }

@@ -113,11 +113,14 @@ fn launch() -> io::Result<()> {
 }
 
 /// Goes where the plan wants the tool to be.
-fn enter(walls: Walls) -> Result<Walls, Trouble> {
+fn enter(mut walls: Walls) -> Result<Walls, Trouble> {
     let entered = match walls.rung() {
         Rung::Group => group::adopt_orphans(),
         _ => namespace::enter_confined(walls.shares_network()),
     };
+    if walls.rung() != Rung::Group && namespace::bound_watches().is_err() {
+        walls.deny_watches();
+    }
     match entered {
         Ok(()) => Ok(walls),
         Err(error) => Err(Trouble {

@@ -41,6 +41,15 @@ pub(super) fn enter_confined(shares_network: bool) -> io::Result<()> {
     enter_as_user(kinds | more | network, uid, gid)
 }
 
+/// Bounds what the tool may take of what all programs of the user share: they would run out of it too. Only who has a
+/// user namespace can have bounds of its own there.
+pub(super) fn bound_watches() -> io::Result<()> {
+    for (name, most) in [("instances", "16"), ("watches", "8192")] {
+        std::fs::write(format!("/proc/sys/user/max_inotify_{name}"), most)?;
+    }
+    Ok(())
+}
+
 fn enter_as_user(flags: libc::c_int, uid: libc::uid_t, gid: libc::gid_t) -> io::Result<()> {
     // SAFETY: no memory is touched; the process has one thread.
     check(unsafe { libc::unshare(flags | libc::CLONE_NEWUSER) })?;

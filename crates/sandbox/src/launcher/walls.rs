@@ -134,6 +134,11 @@ impl Walls {
         self.plan.rung
     }
 
+    /// No files are watched, where the number of watches can't be bounded.
+    pub(super) fn deny_watches(&mut self) {
+        self.plan.calls.watches = false;
+    }
+
     pub(super) fn shares_network(&self) -> bool {
         self.plan.road == Road::Open
     }

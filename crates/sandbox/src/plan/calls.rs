@@ -21,6 +21,8 @@ pub(crate) struct Calls {
     pub scoped: bool,
     /// The kernel counts all memory, that of files without a name too.
     pub counted: bool,
+    /// Files may be watched: how many watches there are is limited for this process alone.
+    pub watches: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,6 +205,9 @@ const TYPING_IOCTL: [u32; 2] = [0x5412, 0x541c];
 /// Requests that choose who gets signals: FIOSETOWN, SIOCSPGRP.
 const OWNER_IOCTL: [u32; 2] = [0x8901, 0x8902];
 
+/// Options that say how much a socket holds: SNDBUF, RCVBUF, and both by force.
+const BUFFERS: [u32; 4] = [7, 8, 32, 33];
+
 /// Calls that do something to another process by its number, which comes first unless it is 0 for oneself.
 const OTHERS: &[i64] = &[
     libc::SYS_prlimit64,
@@ -250,6 +255,18 @@ impl Calls {
             for call in [libc::SYS_memfd_create, libc::SYS_memfd_secret] {
                 rules.0.insert(call as u32, (Verdict::Unknown, Vec::new()));
             }
+            // What a socket and a pipe can hold stays what it is: somebody counts them.
+            let socket = libc::SOL_SOCKET as u32;
+            let cases = BUFFERS.map(|option| vec![Test::Is(1, socket), Test::Is(2, option)]);
+            let buffers = (Verdict::Ignored, cases.to_vec());
+            rules.0.insert(libc::SYS_setsockopt as u32, buffers);
+            let pipe = libc::F_SETPIPE_SZ as u32;
+            rules.deny(libc::SYS_fcntl, [Test::Is(1, pipe)]);
+        }
+        if !self.watches {
+            rules.never(&[libc::SYS_inotify_init1]);
+            #[cfg(target_arch = "x86_64")]
+            rules.never(&[libc::SYS_inotify_init]);
         }
         self.devices(&mut rules);
         self.foreign_rights(&mut rules);

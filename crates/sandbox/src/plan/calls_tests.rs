@@ -25,6 +25,7 @@ fn calls(sockets: Sockets) -> Calls {
         apart: true,
         scoped: true,
         counted: true,
+        watches: true,
     }
 }
 
@@ -189,4 +190,32 @@ fn memory_that_nobody_would_see_is_not_to_be_had() {
     let hide = [libc::PR_SET_DUMPABLE as u32, 0];
     assert_eq!(says(counted, libc::SYS_prctl, &hide), DENIED);
     assert_eq!(says(counted, libc::SYS_prctl, &[hide[0], 1]), None);
+}
+
+#[test]
+fn what_is_counted_from_outside_does_not_grow_unseen() {
+    let uncounted = Calls {
+        counted: false,
+        watches: false,
+        ..calls(Sockets::None)
+    };
+    let options = |option| [3, libc::SOL_SOCKET as u32, option];
+    let ignored = Some(Verdict::Ignored);
+    for option in BUFFERS {
+        let said = says(uncounted, libc::SYS_setsockopt, &options(option));
+        assert_eq!(said, ignored);
+        assert_eq!(
+            says(calls(Sockets::None), libc::SYS_setsockopt, &options(option)),
+            None
+        );
+    }
+    let reuse = libc::SO_REUSEADDR as u32;
+    assert_eq!(says(uncounted, libc::SYS_setsockopt, &options(reuse)), None);
+    let pipe = [3, libc::F_SETPIPE_SZ as u32];
+    assert_eq!(says(uncounted, libc::SYS_fcntl, &pipe), DENIED);
+    assert_eq!(says(uncounted, libc::SYS_inotify_init1, &[]), DENIED);
+    assert_eq!(
+        says(calls(Sockets::None), libc::SYS_inotify_init1, &[]),
+        None
+    );
 }

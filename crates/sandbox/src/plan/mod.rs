@@ -146,6 +146,8 @@ pub(crate) struct Watch {
     pub processes: Option<u32>,
     /// How many generations from the launcher on are not the tool's.
     pub ours: usize,
+    /// Are all sockets that it sees the tool's own?
+    pub alone: bool,
 }
 
 impl Watch {
@@ -200,6 +202,7 @@ impl Plan {
                 apart: mounted,
                 scoped,
                 counted: groups.memory,
+                watches: mounted,
             },
             exec: policy.exec,
             program: ground.program.clone(),
@@ -218,6 +221,7 @@ impl Plan {
                 processes: (!groups.processes && !by_namespace)
                     .then_some(policy.processes.saturating_add(u32::from(!mounted))),
                 ours: if mounted { 2 } else { 1 },
+                alone: mounted && road != Road::Open,
             },
         })
     }
@@ -405,7 +409,11 @@ fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<
     );
     say(
         group,
-        "names, sizes and times of files elsewhere can be seen, though not what is in them",
+        "names, sizes, times and link targets of files elsewhere can be seen, though not what is in them",
+    );
+    say(
+        group,
+        "the machine's tables of sockets and routes can be read",
     );
     say(
         group,
@@ -431,7 +439,8 @@ fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<
     );
     say(
         !machine.groups.memory,
-        "memory is looked at every 50 ms and may pass its limit in between; shared memory that is no longer mapped is not seen",
+        "memory is looked at every 50 ms and may pass its limit in between; sockets and pipes count as if they were full; \
+         shared memory that is no longer mapped is not seen",
     );
     let counted = machine.groups.processes || !group && machine.counts_by_namespace();
     say(
@@ -440,7 +449,8 @@ fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<
     );
     say(
         !machine.groups.cpu,
-        "processor time is kept to its share by stopping and continuing the processes",
+        "processor time is kept to its share by stopping and continuing the processes; that of short-lived processes which \
+         nobody waits for is estimated",
     );
     lost
 }

@@ -4,18 +4,24 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What a tree uses now.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// The tool's own processes: neither launcher nor the namespace's first.
-    pids: Vec<u32>,
+    pub pids: Vec<u32>,
     pub threads: u64,
     /// Bytes that are resident, where what several processes share counts for each, and shared memory of no file
     /// counts whole: it stays when a process has let go of its pages.
     pub memory: u64,
     shared: u64,
+    /// What sockets and pipes may hold, as if they were full.
+    buffers: u64,
+    /// Processes that are at work in this moment.
+    pub running: u32,
     /// Processor time of all that live and of those that were waited for.
     pub used: Duration,
 }
@@ -73,12 +79,47 @@ fn by_asking() -> HashMap<u32, Vec<u32>> {
     found
 }
 
-/// Measures what lies below a launcher. Its first `ours` generations are not the tool's.
-pub(super) fn look(launcher: u32, ours: usize) -> Tree {
+/// What a pipe holds that nobody has made larger.
+const PIPE: u64 = 64 * 1_024;
+
+/// What a socket holds that nobody has made larger.
+fn socket_holds() -> u64 {
+    static HOLDS: OnceLock<u64> = OnceLock::new();
+    *HOLDS.get_or_init(|| {
+        let read = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/net/core/{name}_default"));
+            text.ok()?.trim().parse::<u64>().ok()
+        };
+        let most = ["wmem", "rmem"].into_iter().filter_map(read).max();
+        most.unwrap_or(212_992)
+    })
+}
+
+/// Notes the sockets and pipes that a process has open, each once for all that share it.
+fn note_open(pid: u32, open: &mut HashSet<PathBuf>) {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"));
+    let links = entries.into_iter().flatten().flatten();
+    let links = links.filter_map(|entry| fs::read_link(entry.path()).ok());
+    open.extend(links.filter(|to| {
+        let name = to.as_os_str().as_encoded_bytes();
+        name.starts_with(b"socket:") || name.starts_with(b"pipe:")
+    }));
+}
+
+/// How many sockets there are in a process's network, those on their way between processes too.
+fn sockets_of_network(pid: u32) -> u64 {
+    let list = fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
+    list.lines().count().saturating_sub(1) as u64
+}
+
+/// Measures what lies below a launcher. Its first `ours` generations are not the tool's; where it is `alone`, all
+/// sockets of its network are.
+pub(super) fn look(launcher: u32, ours: usize, alone: bool) -> Tree {
     let asked = (!has_lists()).then(by_asking);
     let tick = Duration::from_secs(1) / 100;
     let mut tree = Tree::default();
     let mut shared = HashMap::new();
+    let mut open = HashSet::new();
     let mut seen = HashSet::new();
     let mut next = vec![(launcher, 0)];
     while let Some((pid, depth)) = next.pop() {
@@ -101,11 +142,27 @@ pub(super) fn look(launcher: u32, ours: usize) -> Tree {
         tree.threads += threads;
         tree.memory += resident(pid);
         note_shared(pid, &mut shared);
+        note_open(pid, &mut open);
+        tree.running += u32::from(is_running(&stat));
         tree.pids.push(pid);
     }
     tree.shared = shared.values().sum();
-    tree.memory += tree.shared;
+    let all = open.len() as u64;
+    let is_pipe = |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"pipe:");
+    let pipes = open.iter().filter(is_pipe).count() as u64;
+    let first = tree.pids.first().filter(|_| alone);
+    let sockets = first
+        .map_or(0, |pid| sockets_of_network(*pid))
+        .max(all - pipes);
+    tree.buffers = sockets * socket_holds() + pipes * PIPE;
+    tree.memory += tree.shared + tree.buffers;
     tree
+}
+
+/// Is the process at work? Its state is the first letter after its name.
+fn is_running(stat: &str) -> bool {
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|state| state.starts_with('R'))
 }
 
 /// A figure in one of the kernel's lists.
@@ -153,7 +210,7 @@ impl Tree {
                 _ => resident(*pid),
             }
         };
-        self.pids.iter().map(own).sum::<u64>() + self.shared
+        self.pids.iter().map(own).sum::<u64>() + self.shared + self.buffers
     }
 
     fn signal(pid: u32, signal: libc::c_int) {
@@ -189,8 +246,15 @@ mod tests {
         assert_eq!(shared_part(line), Some(("4711", 0x2000)));
         let (threads, _) = threads_and_children(own);
         assert!(threads >= 1);
-        assert!(!look(own, 1).pids.contains(&own));
-        assert!(look(own, 0).pids.contains(&own));
+        assert!(!look(own, 1, false).pids.contains(&own));
+        let tree = look(own, 0, false);
+        assert!(tree.pids.contains(&own) && tree.running > 0);
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let _pair = std::os::unix::net::UnixStream::pair().unwrap();
+        let more = look(own, 0, false).buffers;
+        assert!(more >= PIPE + 2 * socket_holds(), "{more}");
+        drop(reader);
+        assert!(sockets_of_network(own) >= 2);
         let parent = field(&stat(own).unwrap(), 1).unwrap() as u32;
         assert!(
             by_asking()

@@ -115,6 +115,64 @@ def several():
     say("several", 768, "none")
 
 
+def sockets():
+    # What is written to a socket that nobody reads lies in the kernel, in no process's memory.
+    import socket
+    kept, held = [], 0
+    try:
+        for _ in range(2000):
+            pair = socket.socketpair()
+            kept.append(pair)
+            for one in pair:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+                one.setblocking(False)
+                try:
+                    while held < 1000 * MB:
+                        held += one.send(b"x" * 65536)
+                except BlockingIOError:
+                    pass
+            if len(kept) % 50 == 0:
+                say("sockets", held // MB)
+                time.sleep(0.05)
+    except OSError as error:
+        say("sockets", held // MB, errno.errorcode[error.errno])
+        time.sleep(3)
+        say("sockets", held // MB, "none")
+        return
+    time.sleep(3)
+    say("sockets", held // MB, "none")
+
+
+def unwaited():
+    # Children that nobody waits for, each too short to be seen twice. They say how much they used.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    reader, writer = os.pipe()
+    begin = time.monotonic()
+    while time.monotonic() < begin + 8:
+        alive, other = os.pipe()
+        if os.fork() == 0:
+            while time.process_time() < 0.02:
+                pass
+            os.write(writer, b"x")
+            os._exit(0)
+        os.close(other)
+        os.read(alive, 1)
+        os.close(alive)
+    spent = time.monotonic() - begin
+    os.set_blocking(reader, False)
+    done = len(os.read(reader, 1 << 20))
+    say("unwaited", round(done * 0.02 / spent * 100))
+
+
+def watches():
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = 0
+    while made < 400 and libc.inotify_init1(0) >= 0:
+        made += 1
+    say("watches", made, errno.errorcode.get(ctypes.get_errno(), "none"))
+
+
 def fill(path, megabytes):
     written = 0
     try:

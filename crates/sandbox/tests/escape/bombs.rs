@@ -113,6 +113,44 @@ async fn memory_is_limited() {
 }
 
 #[tokio::test]
+async fn what_lies_in_sockets_is_memory_too() {
+    for (rung, launcher) in launchers().await {
+        let arena = Arena::new();
+        let policy = Policy {
+            memory_mb: 64,
+            ..arena.policy()
+        };
+        let blast = blast(&arena, &launcher, rung, "sockets", policy).await;
+        let killed = blast.exit == Exit::Signal(9) && blast.breach == Some(Breach::Memory);
+        assert!(killed, "{}", blast.all);
+        assert!(number(&blast) <= 150, "{}", blast.all);
+    }
+}
+
+#[tokio::test]
+async fn the_time_of_children_that_nobody_waits_for_counts() {
+    for (rung, launcher) in launchers().await {
+        let arena = Arena::new();
+        let policy = Policy {
+            cpu_percent: 10,
+            ..arena.policy()
+        };
+        let blast = blast(&arena, &launcher, rung, "unwaited", policy).await;
+        // What it may use at once counts too: a second of eight.
+        assert!((1..=35).contains(&number(&blast)), "{}", blast.all);
+    }
+}
+
+#[tokio::test]
+async fn no_tool_takes_all_watches_of_the_user() {
+    for (rung, launcher) in launchers().await {
+        let arena = Arena::new();
+        let blast = blast(&arena, &launcher, rung, "watches", arena.policy()).await;
+        assert!(number(&blast) <= 16, "{}", blast.all);
+    }
+}
+
+#[tokio::test]
 async fn files_are_limited() {
     for (rung, launcher) in launchers().await {
         let arena = Arena::new();

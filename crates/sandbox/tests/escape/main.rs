@@ -12,5 +12,6 @@ mod attacks;
 mod bombs;
 mod hosts;
 mod life;
+mod paths;
 mod refusal;
 mod users;

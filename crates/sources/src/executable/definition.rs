@@ -215,7 +215,8 @@ impl<'a> Definition<'a> {
             run: Arc::new(run(None)),
         };
         tool.confined = place.walls.are_up(tool.name());
-        permits::judge(&mut tool, place);
+        let file = (self.home.source == SourceKind::Executable).then_some(self.home.stem.as_str());
+        permits::judge_as(&mut tool, file, place);
         if let Some(workshop) = workshop {
             let pool = workshop.pool(&tool, place);
             if self.alone {

@@ -220,6 +220,11 @@ impl Draft {
             Fault::Greeting(_) | Fault::Refused(_) | Fault::Rpc(_) => ErrorType::Validation,
             _ => ErrorType::Io,
         };
+        // Who said nothing of use may have been kept from it.
+        let silent = matches!(
+            fault,
+            Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_)
+        );
         let told = fault.told();
         let hint = fault
             .into_call_error(&self.home.stem)
@@ -230,10 +235,10 @@ impl Draft {
             kind,
             format!("the program could not be asked what it is: {told}"),
         );
-        let lacking = self.lacking(&told, permit);
+        let lacking = self.lacking(silent || run::is_refusal(&told), permit);
         let hint = match &lacking {
             Some(tool) => format!(
-                "it may need more than it was granted: `toolcrib grant {} --all`",
+                "{hint}; if it runs other programs to answer, `toolcrib grant {} --exec` lets it",
                 quoted(tool.name())
             ),
             None => hint,
@@ -249,14 +254,14 @@ impl Draft {
 
     /// The tool as far as it is known, where it could not be asked for want of a grant. A shell script can't even say what
     /// it is without running other programs.
-    fn lacking(&self, told: &str, permit: &Permit) -> Option<Arc<Tool>> {
+    fn lacking(&self, refused: bool, permit: &Permit) -> Option<Arc<Tool>> {
         let file = self.home.file.as_deref().unwrap_or(Path::new("/"));
         let mut report = Report::new(file, SourceKind::Executable);
         let Manifest { shown, retries, .. } = &self.manifest;
         let definition = Definition::unasked(&self.home, &self.written);
         let mut tool = definition.tool(shown, *retries, None, &self.place, &mut report)?;
         let known = Arc::make_mut(&mut tool);
-        if !permit.exec && run::is_refusal(told) {
+        if !permit.exec && refused {
             let exec = Permit {
                 exec: true,
                 ..Permit::default()

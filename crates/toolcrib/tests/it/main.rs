@@ -47,3 +47,4 @@ mod trust;
 mod typescript;
 mod untrusted;
 mod users;
+mod walls;

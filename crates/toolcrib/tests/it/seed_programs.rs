@@ -100,19 +100,23 @@ async fn call(crib: &TestCrib, example: &Example, n: usize) {
     assert!((example.fits)(&outcome, n), "{n}: {outcome}");
 }
 
-/// The shell program runs others, which a person has to grant.
+/// The shell program runs others, which a person has to grant. It can't even say what it is called without them, so it is
+/// known by its file's name until then.
 fn granted(world: &World, example: &Example) {
     if example.language == "bash" {
-        world.run(&["grant", NAME, "--exec"]).exits(0);
+        let listed = world.run(&["list", "--json"]).exits(1).json();
+        let hint = listed["errors"][0]["hint"].to_string();
+        assert!(hint.contains("toolcrib grant example --exec"), "{hint}");
+        world.run(&["grant", "example", "--exec"]).exits(0);
     }
 }
 
 /// Everything that the seed asks of such a program, over REST.
 async fn serves(example: &Example) {
     let world = example.world();
+    granted(&world, example);
     let listed = world.run(&["list", "--json"]).exits(0).json();
     assert_eq!(listed["errors"], json!([]));
-    granted(&world, example);
     let crib = world.serve();
     let (status, shown) = crib.get(&format!("/tools/{NAME}")).await;
     assert_eq!(status, 200, "{shown}");

@@ -2,6 +2,7 @@
 
 pub mod files;
 pub mod mcp;
+pub mod ordinary;
 pub mod plugin;
 pub mod processes;
 pub mod program;

@@ -1,0 +1,355 @@
+//! What a project, a registration or another tool could choose before walls stand, or against a neighbour: tried with
+//! canaries, on every rung, as an ordinary user.
+
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::ordinary::ordinary;
+use crate::support::{World, shell_tool};
+
+/// A program that tries four things when it starts, and says what it got as its description.
+const CURIOUS: &str = r#"
+import json, os, socket, subprocess, sys
+project, home, port = sys.argv[1:4]
+got = []
+def attempt(name, what):
+    try:
+        what()
+        got.append(name)
+    except Exception:
+        pass
+attempt("wrote", lambda: open(project + "/canary", "w").close())
+attempt("ran", lambda: subprocess.run(["/bin/true"], check=True))
+attempt("read", lambda: open(home + "/secret").read())
+attempt("connected", lambda: socket.create_connection(("127.0.0.1", int(port)), 5).close())
+about = {"name": "curious", "description": "It got: " + (" ".join(got) or "nothing"), "version": "1", "inputSchema": {"type": "object"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = about if asked["method"] == "initialize" else {"status": "healthy", "output": " ".join(got) or "nothing"}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+/// A Python tool that reads and writes what it is told to.
+const HAND: &str = r#"
+from toolcrib import tool
+
+@tool
+def hand(what: str, path: str, to: str = "") -> str:
+    """Does something with a file."""
+    import os
+    if what == "read": return open(path).read()
+    if what == "write": open(path, "w").write("by the hand"); return "written"
+    if what == "rename": os.rename(path, to); return "renamed"
+    if what == "link": os.symlink(to, path); return "linked"
+    raise ValueError(what)
+"#;
+
+/// A trusted project on each rung.
+fn worlds() -> impl Iterator<Item = (&'static str, World)> {
+    ["A", "B", "C"].into_iter().map(|rung| {
+        let mut world = World::new();
+        world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
+        std::fs::write(world.home().join("secret"), "hidden").unwrap();
+        ordinary(&mut world);
+        world.run(&["trust"]).exits(0);
+        (rung, world)
+    })
+}
+
+/// What was written since belongs to who runs the crib.
+fn written(world: &mut World) {
+    ordinary(world);
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    path.as_ref().display().to_string()
+}
+
+fn hand(world: &World, what: &str, path: impl AsRef<Path>, to: impl AsRef<Path>) -> Value {
+    let arguments = json!({"what": what, "path": text(path), "to": text(to)}).to_string();
+    let ran = world.run(&["call", "hand", &arguments, "--json"]);
+    match serde_json::from_str(&ran.stdout) {
+        Ok(value) => value,
+        Err(_) => json!({"isError": true, "output": ran.stderr}),
+    }
+}
+
+fn executable(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Registering, validating and changing start the program as its calls do: behind walls.
+#[tokio::test]
+async fn a_program_is_walled_in_while_it_is_registered_validated_and_changed() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port().to_string();
+    for (rung, mut world) in worlds() {
+        let program = world.write("curious/tool.py", CURIOUS);
+        written(&mut world);
+        let canary = world.project().join("canary");
+        let args = json!([
+            text(&program),
+            text(world.project()),
+            text(world.home()),
+            port
+        ]);
+        let crib = world.serve();
+        let body = json!({"name": "curious", "command": "python3", "args": args});
+        let (status, made) = crib.post("/custom-tools", body).await;
+        assert_eq!(status, 201, "{rung}: {made}");
+        assert_eq!(made["description"], "It got: nothing", "{rung}");
+        let path = "/custom-tools/curious/validate";
+        let (status, said) = crib.post(path, json!({})).await;
+        assert_eq!(
+            (status, &said["valid"]),
+            (200, &json!(true)),
+            "{rung}: {said}"
+        );
+        let (status, changed) = crib
+            .patch("curious", json!({"description": null, "tags": ["x"]}))
+            .await;
+        assert_eq!(status, 200, "{rung}: {changed}");
+        assert_eq!(changed["description"], "It got: nothing", "{rung}");
+        drop(crib);
+        let again = world
+            .run(&["validate", "curious", "--json"])
+            .exits(0)
+            .json();
+        assert_eq!(again["valid"], true, "{rung}");
+        world.run(&["unregister", "curious"]).exits(0);
+        let args = [
+            text(&program),
+            text(world.project()),
+            text(world.home()),
+            port.clone(),
+        ];
+        let mut all = vec!["register", "--json", "--", "python3"];
+        all.extend(args.iter().map(String::as_str));
+        let made = world.run(&all).exits(0).json();
+        assert_eq!(made["description"], "It got: nothing", "{rung}");
+        assert!(!canary.exists(), "{rung}");
+    }
+}
+
+/// A shell script that can't say what it is without other programs runs none until somebody grants it.
+#[test]
+fn a_program_that_fails_to_answer_runs_no_others_for_it() {
+    for (rung, mut world) in worlds() {
+        let canary = world.project().join("ran");
+        let script = "#!/bin/sh\nread line\n/usr/bin/env touch \"$0.ran\" 2>/dev/null\n/bin/cat <<END\n\
+             {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"name\":\"sh-tool\",\"description\":\"A shell's\",\"version\":\"1\",\"inputSchema\":{\"type\":\"object\"}}}\nEND\n";
+        let program = world.write_tool("sh-tool", script);
+        executable(&program);
+        written(&mut world);
+        let list = world.run(&["list", "--json"]).json();
+        let tools = list["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|tool| tool["name"] == "sh-tool");
+        let tool = tool.unwrap_or_else(|| panic!("{rung}: {list}"));
+        assert_eq!(tool["status"], "denied", "{rung}");
+        assert!(
+            tool["needs"].to_string().contains("--exec"),
+            "{rung}: {tool}"
+        );
+        assert!(!canary.exists());
+        world.run(&["grant", "sh-tool", "--all"]).exits(0);
+        let show = world.run(&["show", "sh-tool", "--json"]).exits(0).json();
+        assert_eq!(show["description"], "A shell's", "{rung}");
+    }
+}
+
+#[test]
+fn links_in_an_environment_or_a_tools_folder_open_nothing() {
+    for (rung, mut world) in worlds() {
+        let folder = world.tools_folder().join("prefix");
+        std::fs::create_dir_all(folder.join("bin")).unwrap();
+        std::fs::copy("/usr/bin/cat", folder.join("bin/cat")).unwrap();
+        for (link, to) in [("lib", ""), ("share", ""), ("opt", ".ssh")] {
+            symlink(world.home().join(to), folder.join(link)).unwrap();
+        }
+        let lib = text(world.project().join(".toolcrib/tools/prefix/lib/secret"));
+        let direct = text(world.home().join("secret"));
+        let plugin = |name: &str, path: &str| {
+            let command = format!("{} {path}", text(folder.join("bin/cat")));
+            shell_tool(name, &command, json!({}))
+        };
+        world.write_tool("one.json", plugin("by-link", &lib));
+        world.write_tool("two.json", plugin("directly", &direct));
+        written(&mut world);
+        for tool in ["by-link", "directly"] {
+            let ran = world.run(&["call", tool, "--json"]);
+            assert!(!ran.stdout.contains("hidden"), "{rung} {tool}: {ran:?}");
+        }
+    }
+}
+
+/// What one tool was granted, another can't move elsewhere; nor does a link that came later.
+#[test]
+fn a_grant_stays_the_place_that_was_granted() {
+    for (rung, mut world) in worlds() {
+        world.write_tool("hand.py", HAND);
+        let shared = world
+            .write("shared/sub/file", "shared")
+            .parent()
+            .unwrap()
+            .to_path_buf();
+        written(&mut world);
+        world
+            .run(&["grant", "hand", "--write", "shared/sub"])
+            .exits(0);
+        let fine = hand(&world, "write", shared.join("made"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        std::fs::rename(&shared, world.project().join("shared/before")).unwrap();
+        symlink(world.home(), &shared).unwrap();
+        let tried = hand(&world, "read", shared.join("secret"), "");
+        assert_eq!(tried["isError"], true, "{rung}: {tried}");
+        let told = tried.to_string();
+        assert!(
+            told.contains("no longer the place that was granted"),
+            "{rung}: {told}"
+        );
+        // A link to what is guarded is not its name.
+        symlink(".toolcrib", world.project().join("way")).unwrap();
+        let refused = world.run(&["grant", "hand", "--write", "way"]).exits(2);
+        assert!(
+            refused.stderr.contains("must be named itself"),
+            "{rung}: {refused:?}"
+        );
+        // And a link to another place is a grant of that place, as it is shown.
+        symlink("shared/before", world.project().join("short")).unwrap();
+        let given = world
+            .run(&["grant", "hand", "--read", "short", "--json"])
+            .exits(0);
+        assert!(given.stdout.contains("shared/before"), "{rung}: {given:?}");
+    }
+}
+
+/// A writer of the project does not become its neighbours.
+#[test]
+fn a_tool_that_writes_the_project_takes_over_no_other() {
+    for (rung, mut world) in worlds() {
+        world.write_tool("hand.py", HAND);
+        let own = world.project();
+        world.write(
+            "opencode/tools/other.json",
+            shell_tool("other", "echo other", json!({})),
+        );
+        let config = "tool_dirs = [\"opencode/tools\"]\n";
+        world.write(".toolcrib/config.toml", config);
+        world.write(".venv/lib/python3.11/site-packages/x.py", "");
+        world.write("web/node_modules/zod/index.js", "");
+        world.write("vendor/lib/.git/config", "");
+        let program = world.write("tools/registered.py", CURIOUS);
+        world.write("tools/helper.py", "");
+        world.write("src/free", "");
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        let args = [
+            text(&program),
+            text(&own),
+            text(world.home()),
+            "1".to_owned(),
+        ];
+        let mut all = vec!["register", "--", "python3"];
+        all.extend(args.iter().map(String::as_str));
+        world.run(&all).exits(0);
+        world.run(&["grant", "hand", "--write", "."]).exits(0);
+        for path in [
+            ".venv/lib/python3.11/site-packages/evil.pth",
+            "web/node_modules/zod/index.js",
+            "web/node_modules/evil.js",
+            "vendor/lib/.git/hooks",
+            ".toolcrib/tools/evil.json",
+            ".toolcrib/tools/hand.py",
+            ".toolcrib/config.toml",
+            "opencode/tools/evil.json",
+            "opencode/tools/other.json",
+            "tools/registered.py",
+            "tools/helper.py",
+        ] {
+            let before = std::fs::read(own.join(path)).ok();
+            let tried = hand(&world, "write", own.join(path), "");
+            assert_eq!(tried["isError"], true, "{rung} {path}: {tried}");
+            assert_eq!(std::fs::read(own.join(path)).ok(), before, "{rung} {path}");
+        }
+        for folder in ["web", "vendor", "vendor/lib", "opencode", "tools"] {
+            let to = own.join("src/moved");
+            let tried = hand(&world, "rename", own.join(folder), to);
+            assert_eq!(tried["isError"], true, "{rung} {folder}: {tried}");
+        }
+        let fine = hand(&world, "write", own.join("src/made"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        // By that path it may.
+        world.run(&["grant", "hand", "--write", ".venv"]).exits(0);
+        let path = own.join(".venv/lib/python3.11/site-packages/wanted.py");
+        let fine = hand(&world, "write", path, "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+    }
+}
+
+/// Whatever was granted, a tool does not write what decides about tools.
+#[test]
+fn nobody_grants_the_cribs_own_folders() {
+    for (rung, mut world) in worlds() {
+        world.write_tool("hand.py", HAND);
+        written(&mut world);
+        let home = text(world.home());
+        world.run(&["grant", "hand", "--write", &home]).exits(0);
+        let fine = hand(&world, "write", world.home().join("notes"), "");
+        // Without mounts new entries beside what is kept are refused.
+        assert!(rung == "B" || fine["output"] == "written", "{rung}: {fine}");
+        for path in [
+            ".config/toolcrib/config.toml",
+            ".config/toolcrib/tools/evil.json",
+            ".local/share/toolcrib/toolcrib.db",
+            ".cache/toolcrib/evil",
+        ] {
+            let path = world.home().join(path);
+            let before = std::fs::read(&path).ok();
+            let tried = hand(&world, "write", &path, "");
+            assert_eq!(tried["isError"], true, "{rung} {}: {tried}", text(&path));
+            assert_eq!(std::fs::read(&path).ok(), before, "{rung}");
+        }
+        let data = text(world.home().join(".local/share/toolcrib"));
+        world.run(&["grant", "hand", "--write", &data]).exits(0);
+        let tried = hand(&world, "write", world.home().join("x"), "");
+        assert!(
+            tried.to_string().contains("no tool may write there"),
+            "{rung}: {tried}"
+        );
+    }
+}
+
+/// Listing makes nothing; a start makes what was granted.
+#[tokio::test]
+async fn a_mere_list_makes_no_folder() {
+    for (rung, mut world) in worlds() {
+        let program = world.write("weather/tool.py", CURIOUS);
+        let other = world.root().join("other");
+        std::fs::create_dir_all(other.join(".toolcrib/tools")).unwrap();
+        written(&mut world);
+        let args = json!([
+            text(&program),
+            text(world.project()),
+            text(world.home()),
+            "1"
+        ]);
+        let body = json!({"name": "curious", "command": "python3", "args": args,
+            "permissions": {"canWriteFiles": true}, "sandbox": {"allowedPaths": ["./out"]}});
+        let crib = world.serve();
+        let (status, said) = crib.post("/custom-tools", body).await;
+        assert_eq!(status, 201, "{rung}: {said}");
+        drop(crib);
+        let made: PathBuf = world.project().join("out");
+        let _ = std::fs::remove_dir(&made);
+        for project in [world.project(), other.clone()] {
+            world.run(&["--project", &text(&project), "list"]);
+            world.run(&["--project", &text(&project), "show", "curious"]);
+            world.run(&["--project", &text(&project), "doctor"]);
+        }
+        assert!(!made.exists(), "{rung}");
+        assert!(!other.join("out").exists(), "{rung}");
+    }
+}
