@@ -16,7 +16,7 @@ use crate::ground::Ground;
 use crate::groups::Group;
 use crate::host::HostRule;
 use crate::machine::Refusal;
-use crate::plan::{Enforced, Plan, Road};
+use crate::plan::{Enforced, Mount, Plan, Road};
 use crate::policy::{Network, Policy};
 use crate::program::Unfolded;
 use crate::proxy::{Denial, Guests, Proxy};
@@ -111,8 +111,10 @@ impl Enclosure {
         for path in std::mem::take(&mut plan.placeholders) {
             // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
             // and there is nothing to protect.
-            if std::fs::create_dir(&path).is_err() && !path.exists() {
-                plan.mounts.retain(|mount| mount.path != path);
+            if launcher::make_folder(&path).is_err() && !path.exists() {
+                let led_there = |mount: &Mount| path.starts_with(&mount.path);
+                plan.mounts
+                    .retain(|mount| !led_there(mount) || mount.path.exists());
             }
         }
         let mut listener = None;

@@ -115,18 +115,12 @@ impl Ground {
         }
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));
-        let held = policy.protect.iter().map(|path| real_parent(path));
-        let held: BTreeSet<PathBuf> = held.filter(|path| !granted(path)).collect();
-        let kept = policy
-            .keep
-            .iter()
-            .flat_map(|path| [real(path), real_parent(path)]);
-        let kept = kept.filter(|path| !granted(path));
-        let never = policy.never.iter().map(|path| real(path));
-        let there = kept
-            .chain(never)
-            .filter(|path| path.symlink_metadata().is_ok());
-        aside.extend(there.chain(held));
+        let both = |path: &PathBuf| [real(path), real_parent(path)];
+        let kept = policy.keep.iter().flat_map(both);
+        let kept = kept.filter(|path| path.symlink_metadata().is_ok());
+        let held = policy.protect.iter().flat_map(both);
+        let held = held.chain(kept).filter(|path| !granted(path));
+        aside.extend(held.chain(policy.never.iter().flat_map(both)));
         aside.retain(|path| is_inside(path, &self.write));
         for path in &aside {
             match path.symlink_metadata() {

@@ -39,7 +39,7 @@ use tool::Tool;
 use walls::Walls;
 
 pub(crate) use group::{KILL_LIMIT, kill_group};
-pub(crate) use open::make_exactly;
+pub(crate) use open::{make_exactly, make_folder};
 pub(crate) use probe::ARGUMENT as PROBE;
 pub(crate) use walls::Trouble;
 pub(crate) use wire::{

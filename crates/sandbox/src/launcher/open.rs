@@ -57,15 +57,23 @@ pub(super) fn open_beneath(folder: &OwnedFd, path: &Path) -> io::Result<OwnedFd>
 /// Makes what is missing of a path: folders, and at its end a file where the name has a suffix. Nothing is made behind a
 /// link.
 pub(crate) fn make_exactly(path: &Path) -> io::Result<()> {
+    make(path, path.extension().is_some())
+}
+
+/// The same for what is a folder, whatever its name.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    make(path, false)
+}
+
+fn make(path: &Path, ends_in_file: bool) -> io::Result<()> {
     let there = |path: &Path| path.symlink_metadata().is_ok();
     let mut above = path.ancestors();
     let base = above.find(|folder| there(folder)).unwrap_or(Path::new("/"));
     let mut folder = open_plainly(base)?;
     let missing: Vec<_> = path.strip_prefix(base).into_iter().flatten().collect();
-    let suffix = path.extension().is_some();
     for (index, part) in missing.iter().enumerate() {
         let name = CString::new(part.as_bytes())?;
-        let is_file = suffix && index + 1 == missing.len();
+        let is_file = ends_in_file && index + 1 == missing.len();
         // SAFETY: the string lives across the calls; the descriptor is new.
         unsafe {
             if is_file {

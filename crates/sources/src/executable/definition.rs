@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::secret_name;
-use toolcrib_core::{Permit, Reads, Retries, Schema, Spec, Tool, ToolName};
+use toolcrib_core::{Permit, Reads, Retries, Schema, SourceKind, Spec, Tool, ToolName};
 
 use super::Home;
 use super::run::{Executable, Which};

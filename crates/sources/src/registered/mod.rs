@@ -145,11 +145,13 @@ fn wanted(tool: &CustomTool, place: &Place) -> Wanted {
     permits::wanted(&declared, &reads, &Access::Open, place)
 }
 
-/// The files that a registration names: its program, and arguments that are files.
+/// The files that a registration is made of: its program, and the script of an interpreter, which is its first argument
+/// that is no option. What other arguments name is data, and read only where that is declared and granted.
 fn files(tool: &CustomTool) -> Vec<PathBuf> {
-    let named = std::iter::once(&tool.command).chain(&tool.args);
-    let absolute = named.map(Path::new).filter(|path| path.is_absolute());
-    absolute.map(Path::to_path_buf).collect()
+    let script = tool.args.iter().find(|arg| !arg.starts_with('-'));
+    let named = std::iter::once(&tool.command).chain(script).map(Path::new);
+    let files = named.filter(|path| path.is_absolute() && !path.is_dir());
+    files.map(Path::to_path_buf).collect()
 }
 
 /// What belongs to the program: the files that are named, and the folders they lie in. A folder that holds everything

@@ -105,9 +105,22 @@ async fn call(crib: &TestCrib, example: &Example, n: usize) {
 fn granted(world: &World, example: &Example) {
     if example.language == "bash" {
         let listed = world.run(&["list", "--json"]).exits(1).json();
-        let hint = listed["errors"][0]["hint"].to_string();
-        assert!(hint.contains("toolcrib grant example --exec"), "{hint}");
-        world.run(&["grant", "example", "--exec"]).exits(0);
+        let hints: Vec<String> = listed["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|error| error["hint"].to_string())
+            .collect();
+        let tools = listed["tools"].as_array().unwrap().iter();
+        for tool in tools.filter(|tool| tool["status"] == "denied") {
+            let name = tool["name"].as_str().unwrap();
+            let command = format!("toolcrib grant {name} --exec");
+            assert!(
+                hints.iter().any(|hint| hint.contains(&command)),
+                "{hints:?}"
+            );
+            world.run(&["grant", name, "--exec"]).exits(0);
+        }
     }
 }
 

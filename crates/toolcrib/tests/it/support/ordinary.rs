@@ -1,6 +1,6 @@
 //! Runs the product as an ordinary user, where the tests are root's.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::Path;
 use std::process::Command;
 
@@ -16,8 +16,8 @@ pub fn own_user() -> u32 {
 
 /// Gives all that lies below to the user, who may then write there.
 pub fn give(path: &Path, user: u32) {
-    chown(path, Some(user), Some(user)).unwrap();
-    if path.is_dir() {
+    lchown(path, Some(user), Some(user)).unwrap();
+    if path.is_dir() && !path.is_symlink() {
         for entry in std::fs::read_dir(path).unwrap() {
             give(&entry.unwrap().path(), user);
         }
