@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use serde_json::Value;
+use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
     BoxFuture, Call, CallError, CallResult, Hidden, Outcome, Run, Standing, Tool, Walled,
 };
@@ -172,9 +173,14 @@ fn with_hint(fault: Fault, pool: &Pool, name: &str) -> CallError {
     .iter()
     .any(|words| told.contains(words));
     match once && refused {
-        true => error.hint(format!(
-            "the sandbox lets it run no other programs; if it should, say `toolcrib grant {name} --exec`"
-        )),
+        true => {
+            let grant = CommandLine::new("toolcrib grant")
+                .operand(name)
+                .switch("--exec");
+            error.hint(format!(
+                "the sandbox lets it run no other programs; if it should, say `{grant}`"
+            ))
+        }
         false => error,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::store::LastGood;
+use toolcrib_core::words::CommandLine;
 use toolcrib_core::{Access, Scope, Tool};
 use toolcrib_sources::{Follow, Sources};
 use toolcrib_store::{Store, TrustKind, TrustedPath, TrustedPaths};
@@ -156,8 +157,9 @@ impl Found {
             if granted {
                 printer.line(format!("      {GREEN}granted{GREEN:#}, as it is now"));
             } else if !tool.asks.is_empty() && tool.access != Access::Open {
-                let name = tool.name();
-                printer.line(format!("      not granted: `toolcrib grant {name} --all`"));
+                let grant = CommandLine::new("toolcrib grant").operand(tool.name());
+                let grant = grant.switch("--all");
+                printer.line(format!("      not granted: `{grant}`"));
             }
         }
     }
