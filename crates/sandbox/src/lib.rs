@@ -35,6 +35,7 @@ mod groups;
 mod host;
 pub mod launcher;
 mod machine;
+pub mod off_limits;
 mod plan;
 mod policy;
 mod program;
