@@ -75,7 +75,9 @@ pub fn secret_name(text: &str) -> Option<&str> {
 /// Could a secret have this name?
 pub fn is_secret(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    (1..=MAX_SECRET).contains(&name.len()) && name.chars().all(fits)
+    // One that begins with a dash would be an option to the program that asks the keyring.
+    let length = (1..=MAX_SECRET).contains(&name.len());
+    length && !name.starts_with('-') && name.chars().all(fits)
 }
 
 /// Which part of the network a tool may use.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 
 use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
+use crate::words::CommandLine;
 use crate::{Access, Catalog, Tool, ToolName};
 
 /// Tells the time of day, in milliseconds since the epoch.
@@ -156,7 +157,8 @@ fn clash(winner: &Tool, loser: &Tool) -> Problem {
     };
     let hint = match loser.source {
         SourceKind::Registered => {
-            format!("`toolcrib unregister {name}`, then register it with another `--name`")
+            let command = CommandLine::new("toolcrib unregister").operand(name);
+            format!("`{command}`, then register it with another `--name`")
         }
         _ => format!("give the tool in field `name` another name than `{name}`"),
     };

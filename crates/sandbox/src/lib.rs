@@ -38,6 +38,7 @@ mod guarded;
 mod host;
 pub mod launcher;
 mod machine;
+pub mod off_limits;
 mod plan;
 mod policy;
 mod program;

@@ -4,6 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use toolcrib_core::outputs::Whole;
+use toolcrib_core::words::{CommandLine, inline};
 use toolcrib_core::{CallError, ErrorCode, Mask, Masked, Outcome, Outputs, Spool};
 use toolcrib_sandbox::{Command, Exit, StartError};
 
@@ -106,13 +107,21 @@ pub fn start_error(error: StartError) -> CallError {
     }
     let hint = match &error {
         StartError::NotFound(program) => {
-            format!("install `{program}`, or give its path in the tool's command")
+            format!(
+                "install {}, or give its path in the tool's command",
+                inline(program)
+            )
         }
         StartError::Interpreter { interpreter, .. } => {
-            format!("install `{interpreter}`, or correct the file's first line")
+            format!(
+                "install {}, or correct the file's first line",
+                inline(interpreter)
+            )
         }
         StartError::TooLarge(_) => "give it less, or put large values into a file".to_owned(),
-        StartError::NotExecutable(program) => format!("`chmod +x {program}`"),
+        StartError::NotExecutable(program) => {
+            format!("`{}`", CommandLine::new("chmod +x").operand(program))
+        }
         StartError::Directory(_) => "make the folder, or change the tool's `cwd`".to_owned(),
         StartError::NullByte => return CallError::invalid(error.to_string()),
         StartError::Refused(refusal) => {

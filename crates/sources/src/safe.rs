@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use toolcrib_core::CallError;
+use toolcrib_core::words::CommandLine;
 use toolcrib_sandbox::{Command, Consent, Environment, Exit, Launcher, StartError};
 
 /// No secret is longer: it has to fit into an environment.
@@ -172,7 +173,8 @@ impl Safe {
                 Unread::new(name, why, hint)
             }
             other => {
-                let hint = format!("run `{KEYRING} lookup toolcrib {name}` by hand");
+                let lookup = CommandLine::new("secret-tool lookup toolcrib").operand(name);
+                let hint = format!("run `{lookup}` by hand");
                 Unread::new(name, other, hint)
             }
         })?;
@@ -198,9 +200,10 @@ impl Safe {
                 Unread::new(name, format!("what the keyring holds {why}"), hint)
             }),
             _ => {
-                let hint = format!(
-                    "store it with `secret-tool store --label 'toolcrib {name}' toolcrib {name}`, or unlock the keyring"
-                );
+                let store = CommandLine::new("secret-tool store toolcrib")
+                    .operand(name)
+                    .flag("--label", &format!("toolcrib {name}"));
+                let hint = format!("store it with `{store}`, or unlock the keyring");
                 Err(Unread::new(name, "the keyring does not give it", hint))
             }
         }
@@ -217,7 +220,6 @@ fn toml_key(name: &str) -> String {
 
 /// What a file holds, if it is the user's alone; else why not, and what to do.
 fn from_file(path: &Path) -> Result<String, (String, String)> {
-    let shown = path.display();
     // A pipe in its place must not make anyone wait.
     let opened = File::options()
         .read(true)
@@ -230,7 +232,10 @@ fn from_file(path: &Path) -> Result<String, (String, String)> {
     let failed = |error: std::io::Error| (format!("can't be read: {error}"), String::new());
     let meta = file.metadata().map_err(failed)?;
     if let Some(why) = unsafe_to_read(&meta) {
-        let hint = format!("`chown {} {shown} && chmod 600 {shown}`", user());
+        let chown = CommandLine::new("chown").operand(user());
+        let chown = chown.operand(path.display());
+        let chmod = CommandLine::new("chmod 600").operand(path.display());
+        let hint = format!("`{chown} && {chmod}`");
         return Err((why, hint));
     }
     let mut bytes = Vec::new();

@@ -9,6 +9,7 @@ mod file;
 mod last_good;
 mod logs;
 mod outputs;
+mod ownership;
 mod sql;
 mod trust;
 
@@ -17,6 +18,7 @@ pub use file::short_hash;
 pub use last_good::LastGoodFiles;
 pub use logs::LogFiles;
 pub use outputs::{OutputFiles, OutputLimits};
+pub use ownership::Ownership;
 pub use sql::{
     CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Descriptions, Ending, GrantBook,
     IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions, Store,

@@ -208,6 +208,15 @@ impl Env {
         folder.or_else(|| Some(self.data_folder()?.join("run")))
     }
 
+    /// Where cribs of this user leave word of where they listen. One that was started without a session looks in
+    /// another place than one with, so it is both.
+    pub fn notice_folders(&self) -> Vec<PathBuf> {
+        let always = self.data_folder().map(|folder| folder.join("run"));
+        let mut folders: Vec<PathBuf> = self.runtime_folder().into_iter().collect();
+        folders.extend(always.filter(|always| !folders.contains(always)));
+        folders
+    }
+
     pub fn data_folder(&self) -> Option<PathBuf> {
         self.user_folder("XDG_DATA_HOME", ".local/share")
     }

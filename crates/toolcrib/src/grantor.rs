@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use toolcrib_core::permit::limits;
+use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
     Access, Binding, CallError, Crib, ErrorCode, Grant, Network, NewGrant, Permit, Tool, crib,
 };
@@ -158,9 +159,9 @@ fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> 
     let name = tool.name();
     if let Access::Untrusted { project } = &tool.access {
         let error = format!("tool `{name}` belongs to a project that is not trusted");
+        let trust = CommandLine::new("toolcrib trust").operand(project.display());
         return Err(CallError::denied(error).hint(format!(
-            "`toolcrib trust {}` says yes to it, and grants what its tools declare",
-            toolcrib_core::words::quoted(&project.display().to_string())
+            "`{trust}` says yes to it, and grants what its tools declare"
         )));
     }
     let Some(origin) = tool.origin() else {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use toolcrib_core::{CallError, ErrorCode, Grants};
-use toolcrib_store::{Store, StoreError, StoreUrl, TrustBook, TrustKind};
+use toolcrib_store::{Store, StoreError, StoreUrl, TrustBook, TrustKind, TrustedPath};
 
 use crate::config::{Project, store_url};
 use crate::env::Env;
@@ -28,6 +28,8 @@ pub enum Trust {
         since_ms: u64,
     },
     Untrusted,
+    /// It was trusted, and others can change it now; holds who.
+    Lapsed(String),
     /// The store can't be read, so nothing is trusted; holds the reason.
     Unknown(String),
 }
@@ -118,11 +120,27 @@ impl Memory {
             Err(error) => Err(error),
         };
         match found {
-            Ok(Some(trusted)) if trusted.kind == TrustKind::Project => Trust::Trusted {
-                since_ms: trusted.since_ms,
-            },
+            Ok(Some(trusted)) if trusted.kind == TrustKind::Project => {
+                self.while_it_holds(&trusted).await
+            }
             Ok(_) => Trust::Untrusted,
             Err(error) => Trust::Unknown(error.to_string()),
+        }
+    }
+
+    /// A yes counts for what it was said to, and for those who could change that then.
+    async fn while_it_holds(&self, trusted: &TrustedPath) -> Trust {
+        if let Some(reason) = trusted.lapsed(user()) {
+            return Trust::Lapsed(reason);
+        }
+        if trusted.ownership.is_none()
+            && let Ok(store) = self.store()
+        {
+            // Where it can't be written it is found out again the next time.
+            let _ = store.trusted().remember(Path::new(&trusted.path)).await;
+        }
+        Trust::Trusted {
+            since_ms: trusted.since_ms,
         }
     }
 
@@ -133,11 +151,17 @@ impl Memory {
         };
         let all = store.trusted().list().await.unwrap_or_default();
         let entries = all.into_iter().filter(|one| one.kind == TrustKind::Entry);
+        let entries = entries.filter(|one| one.lapsed(user()).is_none());
         let paths = entries.map(|one| PathBuf::from(one.path));
         paths
             .filter(|path| path.starts_with(&project.root))
             .collect()
     }
+}
+
+/// Who runs this.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 async fn open(url: &StoreUrl, book: &TrustBook) -> Result<Store, StoreError> {

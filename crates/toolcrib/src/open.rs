@@ -10,12 +10,12 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Scope};
-use toolcrib_sandbox::{Environment, Launcher, Rung};
+use toolcrib_sandbox::{Environment, Launcher, Rung, off_limits};
 use toolcrib_sources::registered::Registered;
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Code, Folder, Follow, Place, Safe, Sources};
-use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles};
+use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
 
 use crate::audit::{Book, LAST_WORDS};
 use crate::config::{Flags, Project, Settings, project, project_config, trust_entries};
@@ -55,6 +55,8 @@ pub struct Opened {
 struct Stamp {
     user: Option<(SystemTime, u64)>,
     own: Option<(SystemTime, u64)>,
+    /// Who can change the project: trust ends when that changes.
+    ownership: Option<Ownership>,
 }
 
 impl Stamp {
@@ -67,6 +69,7 @@ impl Stamp {
         Stamp {
             user: user.and_then(|folder| modified(&folder.join("config.toml"))),
             own: project.and_then(|project| modified(&project_config(project))),
+            ownership: project.and_then(|project| Ownership::of(&project.root).ok()),
         }
     }
 }
@@ -184,6 +187,7 @@ impl Opened {
         crib.set_audit(settings.audit);
         let root = project.as_ref().map(|project| project.root.as_path());
         let launcher = launcher(&env)?;
+        off_limits::look_in(env.notice_folders());
         let environment = Environment::from_vars(env.vars());
         let logs = Arc::new(LogFiles::in_folder(&data, root));
         let workers = Workers::new(
@@ -326,6 +330,12 @@ impl Opened {
                     ""
                 };
                 format!("project {root} (not trusted{hint})")
+            }
+            (Some(project), Trust::Lapsed(reason)) => {
+                let root = project.root.display();
+                format!(
+                    "project {root} (no longer trusted: {reason}; look at it, then say `toolcrib trust`)"
+                )
             }
             (Some(project), Trust::Unknown(reason)) => {
                 format!("project {} (not trusted: {reason})", project.root.display())

@@ -3,7 +3,7 @@
 //! Why: `docs/design/0006-trust-before-anything.md`.
 
 use super::{Middleware, Next};
-use crate::words::quoted;
+use crate::words::{CommandLine, inline};
 use crate::{Access, BoxFuture, Call, CallError, CallResult, Ungranted};
 
 pub(super) struct Authorize;
@@ -22,11 +22,11 @@ fn refusal(call: &Call) -> Option<CallError> {
     match &call.tool.access {
         Access::Open => None,
         Access::Untrusted { project } => {
-            let command = format!("toolcrib trust {}", quoted(&project.display().to_string()));
-            let project = project.display();
+            let command = CommandLine::new("toolcrib trust").operand(project.display());
+            let project = inline(&project.display().to_string());
             Some(
                 CallError::denied(format!(
-                    "tool `{name}` belongs to `{project}`, which is not trusted"
+                    "tool `{name}` belongs to {project}, which is not trusted"
                 ))
                 .hint(format!("look at its tools, then run `{command}`")),
             )
@@ -38,10 +38,14 @@ fn refusal(call: &Call) -> Option<CallError> {
 fn ungranted_tool(name: &str, ungranted: &Ungranted) -> CallError {
     let needs = ungranted.needs.join("; ");
     match &ungranted.unknown {
-        None => CallError::denied(format!("tool `{name}` needs what nobody granted: {needs}"))
-            .hint(format!(
-                "look at it with `toolcrib show {name}`, then run `toolcrib grant {name} --all`"
-            )),
+        None => {
+            let show = CommandLine::new("toolcrib show").operand(name);
+            let grant = CommandLine::new("toolcrib grant")
+                .operand(name)
+                .switch("--all");
+            CallError::denied(format!("tool `{name}` needs what nobody granted: {needs}"))
+                .hint(format!("look at it with `{show}`, then run `{grant}`"))
+        }
         Some(reason) => CallError::denied(format!(
             "tool `{name}` needs {needs}; whether that was granted is not known: {reason}"
         ))

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Middleware, Next};
+use crate::words::CommandLine;
 use crate::{BoxFuture, Call, CallError, CallResult};
 
 pub(super) struct Validate;
@@ -40,6 +41,9 @@ fn check(call: &mut Call) -> Result<(), CallError> {
         "arguments for `{name}` do not fit its schema: {}",
         said.join("; ")
     ))
-    .hint(format!("`toolcrib show {name}` prints the schema"))
+    .hint(format!(
+        "`{}` prints the schema",
+        CommandLine::new("toolcrib show").operand(name)
+    ))
     .data(json!({"errors": errors, "schema": schema.value()})))
 }

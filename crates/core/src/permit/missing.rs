@@ -1,7 +1,7 @@
 //! What is not granted, as a person reads it and as a command says it.
 
 use super::{Network, Permit, limits, secret_name};
-use crate::words::quoted;
+use crate::words::{flag, inline};
 
 /// What a tool asks for and nobody granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,15 +21,15 @@ fn spelled(permit: &Permit) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let place = |path: &str| match path {
         "." => "the project".to_owned(),
-        path => format!("`{path}`"),
+        path => inline(path),
     };
     for path in &permit.read {
-        let flag = format!("--read {}", quoted(path));
-        all.push((format!("to read {}", place(path)), flag));
+        let words = format!("to read {}", place(path));
+        all.push((words, flag("--read", path)));
     }
     for path in &permit.write {
-        let flag = format!("--write {}", quoted(path));
-        all.push((format!("to write {}", place(path)), flag));
+        let words = format!("to write {}", place(path));
+        all.push((words, flag("--write", path)));
     }
     match &permit.network {
         Network::None => {}
@@ -37,10 +37,11 @@ fn spelled(permit: &Permit) -> Vec<(String, String)> {
             "to use the machine's own network, loopback included".to_owned(),
             "--net".to_owned(),
         )),
-        Network::Hosts(hosts) => all.extend(hosts.iter().map(|host| {
-            let flag = format!("--net {}", quoted(host));
-            (format!("to call `{host}`"), flag)
-        })),
+        Network::Hosts(hosts) => all.extend(
+            hosts
+                .iter()
+                .map(|host| (format!("to call {}", inline(host)), flag("--net", host))),
+        ),
     }
     if permit.exec {
         all.push(("to run further programs".to_owned(), "--exec".to_owned()));
@@ -58,10 +59,10 @@ fn spelled(permit: &Permit) -> Vec<(String, String)> {
     }
     all.extend(permit.env.iter().map(|name| {
         let words = match secret_name(name) {
-            Some(secret) => format!("to be given the secret `{secret}`"),
-            None => format!("to read the environment variable `{name}`"),
+            Some(secret) => format!("to be given the secret {}", inline(secret)),
+            None => format!("to read the environment variable {}", inline(name)),
         };
-        (words, format!("--env {}", quoted(name)))
+        (words, flag("--env", name))
     }));
     all
 }

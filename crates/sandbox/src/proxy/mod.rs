@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::host::{HostRule, Way};
+use crate::off_limits;
 use request::Request;
 
 /// The longest head of a request.
@@ -164,6 +165,11 @@ impl Proxy {
             address::is_public(ip) || self.rules.iter().any(|rule| rule.lists(ip, *port, *way))
         };
         let (good, bad): (Vec<_>, Vec<_>) = found.into_iter().partition(may);
+        if good.iter().copied().any(off_limits::leads_to_a_crib) {
+            return Err(format!(
+                "{host}:{port} is where Toolcrib listens, which no tool may call"
+            ));
+        }
         match bad.first() {
             Some(private) if good.is_empty() => Err(format!(
                 "{host} leads to {}, which is not public and was not granted itself",

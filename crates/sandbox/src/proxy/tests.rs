@@ -133,3 +133,24 @@ async fn strangers_are_not_served() {
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
+
+#[tokio::test]
+async fn where_a_crib_listens_no_grant_leads() {
+    let (server, _task) = server().await;
+    let port = server.port();
+    let rules = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    let (proxy, mut heard) = proxy(&[&rules[0], &rules[1]], None).await;
+    let tunnel =
+        |host: &str| format!("CONNECT {host}:{port} HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+    let dir = tempfile::tempdir().unwrap();
+    off_limits::look_in(vec![dir.path().to_path_buf()]);
+    let notice = off_limits::announce(dir.path(), server).unwrap();
+    for host in ["127.0.0.1", "localhost"] {
+        let answer = ask(proxy, &tunnel(host)).await;
+        assert!(answer.starts_with("HTTP/1.1 403"), "{host}: {answer}");
+        assert!(heard.recv().await.unwrap().reason.contains("Toolcrib"));
+    }
+    drop(notice);
+    let answer = ask(proxy, &tunnel("127.0.0.1")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use serde_json::Value;
+use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
     BoxFuture, Call, CallError, CallResult, Hidden, Outcome, Run, Standing, Tool, Walled,
 };
@@ -164,9 +165,14 @@ fn with_hint(fault: Fault, pool: &Pool, name: &str) -> CallError {
         .policy()
         .is_some_and(|policy| policy.exec == Exec::Once);
     match once && is_refusal(&told) {
-        true => error.hint(format!(
-            "the sandbox lets it run no other programs; if it should, say `toolcrib grant {name} --exec`"
-        )),
+        true => {
+            let grant = CommandLine::new("toolcrib grant")
+                .operand(name)
+                .switch("--exec");
+            error.hint(format!(
+                "the sandbox lets it run no other programs; if it should, say `{grant}`"
+            ))
+        }
         false => error,
     }
 }

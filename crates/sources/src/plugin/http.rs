@@ -264,10 +264,19 @@ impl Http {
                     })?
             }
         };
-        let own = self.place.own_address.get().copied();
-        match found.iter().find_map(|addr| {
-            address::refusal(*addr, own).or_else(|| behind_every_address(*addr, own))
-        }) {
+        // Every crib of this user, this one included.
+        let mut cribs = toolcrib_sandbox::off_limits::listening();
+        cribs.extend(self.place.own_address.get());
+        let of_crib = |addr: SocketAddr| {
+            cribs.iter().find_map(|own| {
+                let refusal = address::refusal(addr, Some(*own));
+                refusal.or_else(|| behind_every_address(addr, *own))
+            })
+        };
+        match found
+            .iter()
+            .find_map(|addr| address::refusal(*addr, None).or_else(|| of_crib(*addr)))
+        {
             Some(why) => Err(refused(why)),
             None if found.is_empty() => {
                 Err(CallError::unavailable(format!("`{shown}` has no address"))
@@ -352,8 +361,10 @@ fn shown_host(url: &Url) -> String {
 }
 
 /// A crib that listens everywhere is also behind each address of this machine.
-fn behind_every_address(addr: SocketAddr, own: Option<SocketAddr>) -> Option<Refusal> {
-    own.filter(|own| own.ip().is_unspecified() && own.port() == addr.port())?;
+fn behind_every_address(addr: SocketAddr, own: SocketAddr) -> Option<Refusal> {
+    if !own.ip().is_unspecified() || own.port() != addr.port() {
+        return None;
+    }
     // Only an address of this machine can be bound; the socket is closed at once and nothing is sent.
     UdpSocket::bind((addr.ip(), 0))
         .is_ok()

@@ -16,7 +16,7 @@ use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::origin::Loaded;
-use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED};
+use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED, said as said_by_tool};
 
 /// A script that may still have to be asked what it has.
 pub struct Draft {
@@ -206,7 +206,7 @@ impl Draft {
         let kind = kind.unwrap_or(ErrorType::Validation);
         let mut problem = Problem::error(self.home.source, kind, message)
             .file(text("file").map_or(self.script.file.as_path(), Path::new))
-            .hint(text("hint").unwrap_or("mend it and save"));
+            .hint(text("hint").map_or_else(|| "mend it and save".to_owned(), said_by_tool));
         let (line, column) = (number("line"), number("column"));
         if line > 0 {
             problem = problem.at(line as usize, column as usize);

@@ -1,6 +1,7 @@
 //! What goes wrong between the crib and a worker, and what the caller is told of it.
 
 use serde_json::json;
+use toolcrib_core::words::{CommandLine, line};
 use toolcrib_core::{CallError, CallResult, ErrorCode, Outcome};
 use toolcrib_sandbox::StartError;
 
@@ -125,21 +126,22 @@ impl Fault {
                 data,
                 ..
             }) => {
-                let hint = data.and_then(|data| Some(data.get("hint")?.as_str()?.to_owned()));
+                let hint = data.as_ref().and_then(|data| data.get("hint")?.as_str());
                 CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
-                    .hint(hint.unwrap_or_else(|| "mend the file and save".to_owned()))
+                    .hint(hint.map_or_else(|| "mend the file and save".to_owned(), said))
                     .unreached()
             }
             Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_) => {
                 CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
                     .hint(format!(
-                        "run the program by hand and type the request of docs/reference/worker-protocol.md; `toolcrib logs {name}` shows what it said"
+                        "run the program by hand and type the request of docs/reference/worker-protocol.md; `{}` shows what it said",
+                        logs(name)
                     ))
                     .unreached()
             }
             Fault::Unready(how) => {
                 CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
-                    .hint(format!("mend it and save; `toolcrib logs {name}` shows all it said on stderr"))
+                    .hint(format!("mend it and save; `{}` shows all it said on stderr", logs(name)))
                     .data(json!({"stderr": how.stderr}))
                     .unreached()
             }
@@ -160,10 +162,19 @@ impl Fault {
             Fault::Resting(ms, _) => CallError::unavailable(format!(
                 "the tool `{name}` failed several times in a row and is tried again in {ms} ms; the last time {told}"
             ))
-            .hint(format!("mend it and save; `toolcrib logs {name}` shows what it said"))
+            .hint(format!("mend it and save; `{}` shows what it said", logs(name)))
             .unreached(),
         }
     }
+}
+
+fn logs(name: &str) -> CommandLine {
+    CommandLine::new("toolcrib logs").operand(name)
+}
+
+/// Advice that came out of a tool's process, where the tool's own code could have written it: told as such.
+pub fn said(hint: &str) -> String {
+    format!("{} (says the tool's own process)", line(hint))
 }
 
 fn ended(name: &str, how: &Ending, reached: bool) -> CallError {
@@ -181,9 +192,7 @@ fn ended(name: &str, how: &Ending, reached: bool) -> CallError {
         code,
         format!("the tool `{name}` failed {when}: it {}", how.told()),
     )
-    .hint(format!(
-        "`toolcrib logs {name}` shows all it said on stderr"
-    ))
+    .hint(format!("`{}` shows all it said on stderr", logs(name)))
     .data(json!({"stderr": how.stderr}));
     if reached { error } else { error.unreached() }
 }
@@ -198,7 +207,10 @@ pub fn answered(error: RpcError, name: &str) -> CallResult {
     match error.code {
         RpcError::INVALID_PARAMS => {
             let refused = CallError::invalid(format!("`{name}` refuses the arguments: {said}"))
-                .hint(format!("`toolcrib show {name}` prints the schema"));
+                .hint(format!(
+                    "`{}` prints the schema",
+                    CommandLine::new("toolcrib show").operand(name)
+                ));
             Err(match error.data {
                 Some(data) => refused.data(data),
                 None => refused,

@@ -37,7 +37,7 @@ use toolcrib_sandbox::{Command, Confinement};
 use crate::code::Code;
 use crate::safe::{Safe, Unread};
 
-pub(crate) use fault::{Fault, answered};
+pub(crate) use fault::{Fault, answered, said};
 pub(crate) use message::NOT_LOADED;
 pub use pool::Pool;
 pub(crate) use request::Execute;

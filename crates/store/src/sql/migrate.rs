@@ -10,9 +10,10 @@ use super::tx::Tx;
 use super::value::{Line, values};
 use crate::file::hex;
 
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_grant_origins.sql"),
+    include_str!("../../migrations/0003_trust_ownership.sql"),
 ];
 const KNOWN: u32 = STEPS.len() as u32;
 

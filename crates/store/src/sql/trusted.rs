@@ -8,6 +8,7 @@ use super::changes::Kind;
 use super::db::Db;
 use super::value::{Line, Unreadable, values};
 use super::{migrate, now_ms};
+use crate::ownership::Ownership;
 use crate::trust::TrustBook;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +32,26 @@ pub struct TrustedPath {
     pub kind: TrustKind,
     /// When yes was said: another time means that trust was gone in between.
     pub since_ms: u64,
+    /// Who could change it then; nothing where that was not remembered yet.
+    pub ownership: Option<Ownership>,
+}
+
+impl TrustedPath {
+    /// Why the yes no longer counts for this user, if so: others than then can change what it was said to.
+    pub fn lapsed(&self, user: u32) -> Option<String> {
+        match Ownership::of(Path::new(&self.path)) {
+            Ok(now) => now.change_since(&self.ownership.clone().unwrap_or_default(), user),
+            Err(error) => Some(format!("whom it belongs to can't be told: {error}")),
+        }
+    }
 }
 
 const INSERT: &str =
     "INSERT INTO trust (path, kind, since) VALUES ($1, $2, $3) ON CONFLICT (path) DO NOTHING";
+/// A yes that is said again is for those who can change it now.
+const TRUST: &str = "INSERT INTO trust (path, kind, since, ownership) VALUES ($1, $2, $3, $4) \
+    ON CONFLICT (path) DO UPDATE SET ownership = excluded.ownership, since = excluded.since \
+    WHERE COALESCE(trust.ownership, '') <> excluded.ownership";
 const IMPORTED: &str = "trust_imported";
 
 #[derive(Clone)]
@@ -49,19 +66,30 @@ impl TrustedPaths {
 
     /// Says yes. Gives whether that is new.
     pub async fn trust(&self, path: &Path, kind: TrustKind) -> Result<bool, StoreError> {
+        let ownership = Ownership::of(path).ok();
+        let ownership = ownership.and_then(|one| serde_json::to_string(&one).ok());
         let path = text(path)?;
         let mut tx = self.db.begin().await?;
         tx.change(Kind::Trust).await?;
-        if tx
-            .run(INSERT, values![path, kind.as_str(), now_ms()])
-            .await?
-            == 0
-        {
+        let values = values![path, kind.as_str(), now_ms(), ownership.as_deref()];
+        if tx.run(TRUST, values).await? == 0 {
             tx.rollback().await?;
             return Ok(false);
         }
         tx.commit().await?;
         Ok(true)
+    }
+
+    /// Remembers who can change what was said yes to before that was remembered.
+    pub async fn remember(&self, path: &Path) -> Result<(), StoreError> {
+        let Ok(ownership) = Ownership::of(path) else {
+            return Ok(());
+        };
+        let ownership = serde_json::to_string(&ownership).unwrap_or_default();
+        let mut tx = self.db.begin().await?;
+        let sql = "UPDATE trust SET ownership = $2 WHERE path = $1 AND ownership IS NULL";
+        tx.run(sql, values![text(path)?, &ownership]).await?;
+        tx.commit().await
     }
 
     /// Takes the yes back. Gives whether there was one.
@@ -175,5 +203,6 @@ fn read(row: &Line) -> Result<TrustedPath, Unreadable> {
             _ => return Err(Unreadable::Word("kind")),
         },
         since_ms: row.number("since")?,
+        ownership: row.maybe_json("ownership")?,
     })
 }

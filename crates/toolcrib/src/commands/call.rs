@@ -5,6 +5,7 @@ use std::io::Read;
 use clap::Args;
 use serde_json::{Map, Value};
 use toolcrib_core::ErrorCode;
+use toolcrib_core::words::CommandLine;
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
@@ -106,7 +107,8 @@ pub fn read_arguments(
 
 fn bad(message: &str, tool: &str) -> Failure {
     Failure::new(ErrorCode::BadRequest, message).hint(format!(
-        "give one JSON object, or key=value pairs; `toolcrib show {tool}` prints the schema"
+        "give one JSON object, or key=value pairs; `{}` prints the schema",
+        CommandLine::new("toolcrib show").operand(tool)
     ))
 }
 

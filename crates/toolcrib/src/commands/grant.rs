@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 use toolcrib_core::ErrorCode;
 use toolcrib_core::grant::REGISTERED;
+use toolcrib_core::words::{CommandLine, inline, line};
 
 use super::reach::{Reach, path_safe};
 use super::{Done, Scene, Target};
@@ -138,8 +139,10 @@ async fn give(scene: &Scene, reach: &Reach, wanted: &GrantCreate) -> Done {
         printer.line(format!("  {}", plain(&words)));
     }
     printer.hint(format!(
-        "`toolcrib grant {} --revoke` takes it back",
-        grant.tool
+        "`{}` takes it back",
+        CommandLine::new("toolcrib grant")
+            .operand(&grant.tool)
+            .switch("--revoke")
     ));
     Ok(0)
 }
@@ -216,7 +219,7 @@ fn origin(tool: ToolView) -> String {
 fn elsewhere(failure: Failure, name: &str, all: &[GrantView]) -> Failure {
     let same = all.iter().filter(|grant| grant.tool == name);
     let ids: Vec<String> = same
-        .map(|grant| format!("{} ({})", grant.id, grant.origin))
+        .map(|grant| format!("{} ({})", line(&grant.id), inline(&grant.origin)))
         .collect();
     match ids.is_empty() || failure.code != ErrorCode::UnknownTool {
         true => failure,

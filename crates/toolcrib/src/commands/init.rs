@@ -5,12 +5,12 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 use toolcrib_core::ErrorCode;
-use toolcrib_store::TrustKind;
+use toolcrib_store::{Ownership, TrustKind};
 
 use super::{Done, Scene};
 use crate::config::project::{self, FoundBy, MARKER};
 use crate::failure::Failure;
-use crate::memory::Memory;
+use crate::memory::{Memory, user};
 use crate::open::data_folder;
 use crate::printer::{BOLD, GREEN};
 
@@ -49,7 +49,10 @@ impl Init {
             }
         }
         let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
-        if is_new {
+        // What others can change is trusted with a word of its own only.
+        let ownership = Ownership::of(&project.root);
+        let alone = ownership.is_ok_and(|ownership| ownership.doubt(user()).is_none());
+        if is_new && alone {
             let trusted = memory.store()?.trusted();
             trusted.trust(&project.root, TrustKind::Project).await?;
         }
@@ -62,7 +65,10 @@ impl Init {
         for path in &written {
             printer.line(format!("{GREEN}wrote{GREEN:#}    {path}"));
         }
-        if is_new {
+        if is_new && !alone {
+            printer.line("not trusted: others own the folder or may write to it");
+            printer.line("`toolcrib trust` says more");
+        } else if is_new {
             printer.line(format!(
                 "{GREEN}trusted{GREEN:#}  {}",
                 project.root.display()

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toolcrib_core::ErrorCode;
 use toolcrib_core::store::{CustomTool, EnvVars};
+use toolcrib_core::words::CommandLine;
 use toolcrib_sources::registered;
 
 use super::reach::Reach;
@@ -272,12 +273,15 @@ pub fn print(scene: &Scene, tool: &CustomToolView) {
     }
     match tool.status.as_str() {
         "active" => printer.hint(format!(
-            "`toolcrib call {}` calls it, `toolcrib unregister {0}` removes it",
-            tool.name
+            "`{}` calls it, `{}` removes it",
+            CommandLine::new("toolcrib call").operand(&tool.name),
+            CommandLine::new("toolcrib unregister").operand(&tool.name)
         )),
         _ => printer.hint(format!(
-            "`toolcrib validate {} --activate` starts it and makes it active",
-            tool.name
+            "`{}` starts it and makes it active",
+            CommandLine::new("toolcrib validate")
+                .operand(&tool.name)
+                .switch("--activate")
         )),
     }
 }

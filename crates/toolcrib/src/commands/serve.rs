@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use toolcrib_core::{Change, ErrorCode, Severity};
+use toolcrib_sandbox::off_limits;
 use toolcrib_sources::{Follow, Sources};
 
 use super::{Done, Scene};
@@ -71,6 +73,7 @@ impl Serve {
             .local_addr()
             .map_err(|error| cannot_listen(wanted, error))?;
         let _ = opened.place.own_address.set(own);
+        let _notices = notices(&opened, own);
 
         let (ready, told) = watch::channel(Readiness::default());
         let sources: Arc<OnceLock<Sources>> = Arc::default();
@@ -183,6 +186,20 @@ fn open_socket(opened: &Opened) -> Option<Socket> {
             None
         }
     }
+}
+
+/// Tells other cribs of this user where this one listens, so that no tool of theirs calls it.
+fn notices(opened: &Opened, own: SocketAddr) -> Vec<off_limits::Notice> {
+    let each = |folder: &PathBuf| match off_limits::announce(folder, own) {
+        Ok(notice) => Some(notice),
+        Err(error) => {
+            let folder = folder.display();
+            tracing::warn!(%error, %folder, "other cribs do not learn where this one listens; their tools may call it");
+            None
+        }
+    };
+    let folders = opened.env.notice_folders();
+    folders.iter().filter_map(each).collect()
 }
 
 fn reload(sources: Arc<OnceLock<Sources>>) -> crate::serve::Reload {

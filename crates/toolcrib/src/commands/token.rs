@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolcrib_core::ErrorCode;
+use toolcrib_core::words::CommandLine;
 use toolcrib_store::{NewToken, Token as Kept, Tokens};
 
 use super::reach::Reach;
@@ -106,8 +107,8 @@ impl Create {
         if let Some(same) = named(tokens, &name).await?.first() {
             let message = format!("there is a token `{name}` already");
             let hint = format!(
-                "take another name, or revoke it: `toolcrib token revoke {}`",
-                same.id
+                "take another name, or revoke it: `{}`",
+                CommandLine::new("toolcrib token revoke").operand(&same.id)
             );
             return Err(Failure::new(ErrorCode::Conflict, message).hint(hint));
         }

@@ -6,16 +6,17 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{Access, Scope, Tool};
+use toolcrib_core::words::CommandLine;
+use toolcrib_core::{Access, ErrorCode, Scope, Tool};
 use toolcrib_sources::{Follow, Sources};
-use toolcrib_store::{Store, TrustKind, TrustedPath, TrustedPaths};
+use toolcrib_store::{Ownership, Store, TrustKind, TrustedPath, TrustedPaths};
 
 use super::list::heading;
 use super::{Done, Scene};
 use crate::config::{Flags, Project, ProjectError, project};
 use crate::failure::Failure;
 use crate::grantor::Grantor;
-use crate::memory::Memory;
+use crate::memory::{Memory, user};
 use crate::open::{Opened, data_folder, last_good_files};
 use crate::printer::{GREEN, plain};
 use crate::wire::{GrantView, ToolView};
@@ -36,6 +37,9 @@ pub struct Trust {
     /// Grant nothing of what its tools declare
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub no_grants: bool,
+    /// Trust it although others own it or may write to it: they then decide what runs as you
+    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    pub shared: bool,
     /// List the trusted projects, and tools that are trusted singly
     #[arg(long)]
     pub list: bool,
@@ -54,6 +58,9 @@ impl Trust {
             return revoke(scene, &store, flag).await;
         }
         let project = find(scene, flag)?;
+        if !self.shared {
+            refuse_shared(&project.root)?;
+        }
         let new = book.trust(&project.root, TrustKind::Project).await?;
         let found = Found::load(scene, &project, !self.no_grants).await?;
         let Found { tools, given, .. } = &found;
@@ -77,6 +84,29 @@ impl Trust {
         }
         Ok(0)
     }
+}
+
+/// Asks for one word more where others than this user can change what would run.
+fn refuse_shared(root: &Path) -> Result<(), Failure> {
+    let doubt = match Ownership::of(root) {
+        Ok(ownership) => ownership.doubt(user()),
+        Err(error) => Some(format!("whom it belongs to can't be told: {error}")),
+    };
+    let Some(doubt) = doubt else {
+        return Ok(());
+    };
+    let shown = root.display();
+    let trust = CommandLine::new("toolcrib trust").operand(shown.to_string());
+    let failure = Failure::new(
+        ErrorCode::Denied,
+        format!("`{}` was not trusted: {doubt}", plain(&shown.to_string())),
+    );
+    Err(failure
+        .cause("whoever can change its tools decides what runs as you, now and later")
+        .hint(format!(
+            "make it yours alone, or say that you mean it: `{}`",
+            trust.switch("--shared")
+        )))
 }
 
 fn find(scene: &Scene, flag: Option<PathBuf>) -> Result<Project, Failure> {
@@ -156,8 +186,9 @@ impl Found {
             if granted {
                 printer.line(format!("      {GREEN}granted{GREEN:#}, as it is now"));
             } else if !tool.asks.is_empty() && tool.access != Access::Open {
-                let name = tool.name();
-                printer.line(format!("      not granted: `toolcrib grant {name} --all`"));
+                let grant = CommandLine::new("toolcrib grant").operand(tool.name());
+                let grant = grant.switch("--all");
+                printer.line(format!("      not granted: `{grant}`"));
             }
         }
     }
@@ -229,7 +260,7 @@ async fn list(scene: &Scene, book: &TrustedPaths) -> Done {
     let printer = scene.printer;
     if printer.is_json() {
         let view = |all: &[TrustedPath]| -> Vec<Value> {
-            let one = |one: &TrustedPath| json!({"path": one.path, "trustedAtMs": one.since_ms});
+            let one = |one: &TrustedPath| json!({"path": one.path, "trustedAtMs": one.since_ms, "lapsed": lapsed(one)});
             all.iter().map(one).collect()
         };
         printer.json(&json!({"projects": view(&projects), "entries": view(&entries)}));
@@ -238,11 +269,23 @@ async fn list(scene: &Scene, book: &TrustedPaths) -> Done {
     if projects.is_empty() {
         printer.line("no project is trusted");
     }
+    let why = |one: &TrustedPath| match lapsed(one) {
+        Some(reason) => format!(" (no longer: {reason})"),
+        None => String::new(),
+    };
     for project in projects {
-        printer.line(project.path);
+        let line = format!("{}{}", project.path, why(&project));
+        printer.line(plain(&line));
     }
     for entry in entries {
-        printer.line(format!("{} (this tool alone)", entry.path));
+        let line = format!("{} (this tool alone){}", entry.path, why(&entry));
+        printer.line(plain(&line));
     }
     Ok(0)
+}
+
+/// Why the yes no longer counts, if so. One to what is gone waits for its return.
+fn lapsed(one: &TrustedPath) -> Option<String> {
+    let there = Path::new(&one.path).exists();
+    one.lapsed(user()).filter(|_| there)
 }

@@ -12,6 +12,7 @@ use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
+use super::private::user_config;
 use super::{ConfigError, Project, project_config, secrets};
 use crate::env::{self, Env};
 
@@ -69,11 +70,7 @@ impl Settings {
         project: Option<&Project>,
         trusted: bool,
     ) -> Result<Settings, ConfigError> {
-        let user_file = env.config_folder().map(|folder| folder.join("config.toml"));
-        let user = match &user_file {
-            Some(path) => file::read(path)?,
-            None => ConfigFile::default(),
-        };
+        let user = user_config(env)?;
         let own_file = project.filter(|_| trusted).map(project_config);
         let own = match &own_file {
             Some(path) => tightening_only(path, file::read(path)?)?,
@@ -157,10 +154,7 @@ impl Settings {
 /// Where the store is: the variable, the user's own file, else a file in the data folder. Asked before anything else,
 /// because trust lies there, and a project's file is read only after trust.
 pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
-    let written = match env.config_folder() {
-        Some(folder) => file::read(&folder.join("config.toml"))?.store,
-        None => None,
-    };
+    let written = user_config(env)?.store;
     let (place, url) = match (env.text(env::STORE), written) {
         (Some(url), _) => (format!("variable {}", env::STORE), url.to_owned()),
         (None, Some(url)) => ("setting `store`".to_owned(), url),

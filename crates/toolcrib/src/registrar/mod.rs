@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::store::{CustomTool, RegisteredHealth, RegisteredStatus};
+use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
     Binding, CallError, Crib, ErrorCode, Grant, Health, NewGrant, Permit, Problem, SourceKind,
     Status, Tool,
@@ -276,7 +277,11 @@ impl Registrar {
         };
         let hint = match stored.status {
             RegisteredStatus::Active => "`toolcrib errors` says why".to_owned(),
-            _ => format!("`toolcrib validate {name} --activate` makes it active"),
+            _ => {
+                let validate = CommandLine::new("toolcrib validate");
+                let validate = validate.operand(name).switch("--activate");
+                format!("`{validate}` makes it active")
+            }
         };
         Err(CallError::new(ErrorCode::Conflict, why).hint(hint))
     }

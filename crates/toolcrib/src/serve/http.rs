@@ -19,17 +19,16 @@ use tower::Service;
 
 use super::auth::{self, Auth};
 use super::guard::Guard;
+use super::visitors::{Seat, Visitors};
 use super::{Served, mcp, rest};
 
 /// How long calls in flight may go on after a stop was asked for.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// A request's head must be whole within this time, and an idle connection is closed after it. Longer than the
-/// half minute that clients commonly keep idle connections for, so that they, not we, close first.
+/// For those who have shown a token: a request's head must be whole within this time, and an idle connection is closed
+/// after it. Longer than the half minute that clients commonly keep idle connections for, so that they, not we, close
+/// first. Strangers have less, see [`super::visitors`].
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
-
-/// More connections than this wait in the kernel's queue; it stays below the usual limit of 1,024 open files.
-const MAX_CONNECTIONS: usize = 512;
 
 /// After a failed accept (out of file descriptors, mostly): give others time to close theirs.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -45,15 +44,21 @@ pub fn router(served: Arc<Served>, own: SocketAddr, auth: Auth) -> Router {
 /// Serves until `served.shutdown` fires, then waits up to [`GRACE`] for what is in flight.
 pub async fn serve(listener: TcpListener, router: Router, served: Arc<Served>) -> io::Result<()> {
     let shutdown = served.shutdown.clone();
+    let visitors = Visitors::default();
     let mut connections = JoinSet::new();
+    // Who knocked and has no place yet.
+    let mut arrived = None;
     loop {
         tokio::select! {
             () = shutdown.cancelled() => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(connection(stream, router.clone(), shutdown.clone()));
+            seat = visitors.seat(), if arrived.is_some() => {
+                if let Some(stream) = arrived.take() {
+                    connections.spawn(connection(stream, seat, router.clone(), shutdown.clone()));
                 }
+            }
+            accepted = listener.accept(), if arrived.is_none() => match accepted {
+                Ok((stream, _)) => arrived = Some(stream),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -73,23 +78,35 @@ pub async fn serve(listener: TcpListener, router: Router, served: Arc<Served>) -
     Ok(())
 }
 
-async fn connection(stream: TcpStream, router: Router, shutdown: CancellationToken) {
+async fn connection(stream: TcpStream, seat: Seat, router: Router, shutdown: CancellationToken) {
     // Answers are small and awaited: holding them back for a fuller packet only adds latency.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let service = service_fn(move |request: hyper::Request<Incoming>| router.clone().call(request));
+    let visitor = seat.visitor();
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        visitor.asked();
+        request.extensions_mut().insert(visitor.clone());
+        router.clone().call(request)
+    });
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let served = async {
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = shutdown.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
         }
+    };
+    let ended = tokio::select! {
+        ended = served => ended,
+        // Dropped, it is closed.
+        () = seat.overstayed() => return,
     };
     if let Err(error) = ended {
         // Clients go away in the middle all the time; that is theirs to know.

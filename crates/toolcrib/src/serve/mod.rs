@@ -1,6 +1,7 @@
 //! The HTTP surface: translates requests into the crib's words and back, and decides nothing itself.
 //!
 //! - [`http`]: the port — connections, time limits, orderly stop.
+//! - [`visitors`]: who has a place there, and for how long.
 //! - [`guard`]: who may knock — Host and Origin.
 //! - [`auth`]: who is let in — tokens, browsers' logins, scopes.
 //! - [`rest`]: THE ROUTE TABLE, and a file per noun.
@@ -19,6 +20,7 @@ pub mod rest;
 pub mod socket;
 #[cfg(test)]
 mod tests;
+mod visitors;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -13,6 +13,7 @@ mod definitions;
 mod degraded;
 mod examples;
 mod grants;
+mod hints;
 mod injection;
 mod last_good;
 mod load;

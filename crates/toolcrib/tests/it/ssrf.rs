@@ -336,3 +336,31 @@ async fn allowed_hosts_narrow_what_may_be_called() {
     assert_eq!(crib.output("literal", json!({})).await, "elsewhere");
     assert_eq!(elsewhere.asked().len(), 1, "{:?}", elsewhere.asked());
 }
+
+#[tokio::test]
+async fn no_tool_calls_any_crib_of_the_same_user() {
+    let world = world();
+    let first = world.serve();
+    // Another session's folder for sockets: they find each other all the same.
+    let mut other = world.command(&["serve", "--json", "--port", "0", "--no-auth"]);
+    other.env("XDG_RUNTIME_DIR", world.root().join("session"));
+    let second = world.serve_by(other);
+    for (crib, target) in [(&first, &second), (&second, &first), (&first, &first)] {
+        for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+            let url = format!("http://{host}:{}", target.port());
+            let said = refused(crib, "fetch", &url, 403, "denied").await;
+            assert!(said.contains("Toolcrib's own port"), "{said}");
+        }
+    }
+    // One that was killed leaves word behind, which no longer counts.
+    let port = second.port();
+    second.kill();
+    let url = format!("http://127.0.0.1:{port}");
+    refused(&first, "fetch", &url, 503, "unavailable").await;
+    let run = world.home().join(".local/share/toolcrib/run");
+    let left = |port: u16| run.join(format!("listening-127.0.0.1:{port}")).exists();
+    assert!(left(port) && left(first.port()));
+    let own = first.port();
+    assert_eq!(first.stop(), Some(0));
+    assert!(!left(own));
+}

@@ -259,3 +259,115 @@ fn trust_of_an_earlier_version_is_taken_over_once() {
     world.run(&["trust", "--revoke"]).exits(0);
     world.run(&["call", "speak"]).exits(3);
 }
+
+/// A user whom nobody here is.
+const OTHER: u32 = 54_321;
+
+/// Gives a file or folder to another user; false where this user may not.
+fn give_away(path: &Path) -> bool {
+    std::os::unix::fs::chown(path, Some(OTHER), None).is_ok()
+}
+
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn trust_ends_when_others_can_change_the_project() {
+    let world = World::trusted();
+    world.write_tool("a.json", speak());
+    let crib = world.serve();
+    until(&crib, "speak", "active").await;
+    for folder in [world.tools_folder(), world.project().join(".toolcrib")] {
+        mode(&folder, 0o777);
+        until(&crib, "speak", "untrusted").await;
+        let list = world.run(&["list"]).exits(0);
+        let told = "no longer trusted: every user of this machine may write to it";
+        assert!(list.stderr.contains(told), "{}", list.stderr);
+        let doctor = world.run(&["doctor"]);
+        assert!(doctor.stderr.contains(told), "{}", doctor.stderr);
+        let listed = world.run(&["trust", "--list"]).exits(0);
+        assert!(listed.stdout.contains("(no longer: "), "{listed:?}");
+        world.run(&["call", "speak"]).exits(3);
+        mode(&folder, 0o755);
+        until(&crib, "speak", "active").await;
+    }
+    let project = world.project();
+    if give_away(&project) {
+        until(&crib, "speak", "untrusted").await;
+        let list = world.run(&["list"]).exits(0);
+        assert!(
+            list.stderr.contains(&format!("uid {OTHER}")),
+            "{}",
+            list.stderr
+        );
+    }
+}
+
+#[test]
+fn what_others_can_change_is_trusted_with_one_word_more() {
+    let world = World::new();
+    world.write_tool("a.json", speak());
+    let tools = world.tools_folder();
+    mode(&tools, 0o777);
+    let refused = world.run(&["trust"]).exits(3);
+    assert!(
+        refused.stderr.contains("may write to it") && refused.stderr.contains("--shared"),
+        "{refused:?}"
+    );
+    world.run(&["call", "speak"]).exits(3);
+    world.run(&["trust", "--shared"]).exits(0);
+    world.run(&["call", "speak"]).exits(0);
+    mode(&tools, 0o755);
+    world.run(&["call", "speak"]).exits(0);
+    // A yes to one owner is none to the next.
+    if give_away(&world.project()) {
+        world.run(&["call", "speak"]).exits(3);
+        let refused = world.run(&["trust"]).exits(3);
+        assert!(refused.stderr.contains("another user"), "{refused:?}");
+        world.run(&["trust", "--shared"]).exits(0);
+        world.run(&["call", "speak"]).exits(0);
+        std::os::unix::fs::chown(world.project(), Some(OTHER + 1), None).unwrap();
+        world.run(&["call", "speak"]).exits(3);
+    }
+}
+
+#[test]
+fn a_single_tool_is_trusted_as_long_as_it_is_its_makers() {
+    let world = World::new();
+    world.run(&["new", "mine", "--template", "plugin"]).exits(0);
+    world.run(&["call", "mine", "text=x"]).exits(0);
+    let file = world.tools_folder().join("mine.json");
+    mode(&file, 0o666);
+    world.run(&["call", "mine", "text=x"]).exits(3);
+}
+
+#[test]
+fn settings_that_others_can_write_are_not_the_users() {
+    let world = World::new();
+    let folder = world.home().join(".config/toolcrib");
+    std::fs::create_dir_all(folder.join("tools")).unwrap();
+    std::fs::write(folder.join("config.toml"), "").unwrap();
+    world.run(&["list"]).exits(0);
+    for path in [
+        folder.clone(),
+        folder.join("tools"),
+        folder.join("config.toml"),
+    ] {
+        mode(&path, 0o777);
+        let refused = world.run(&["list"]).exits(2);
+        assert!(
+            refused.stderr.contains("every user") && refused.stderr.contains("chmod o-w"),
+            "{refused:?}"
+        );
+        mode(&path, 0o755);
+        if give_away(&path) {
+            let refused = world.run(&["list"]).exits(2);
+            assert!(refused.stderr.contains("another user"), "{refused:?}");
+            let me = world.home().metadata().unwrap();
+            use std::os::unix::fs::MetadataExt;
+            std::os::unix::fs::chown(&path, Some(me.uid()), None).unwrap();
+        }
+    }
+    world.run(&["list"]).exits(0);
+}

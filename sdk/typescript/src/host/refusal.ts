@@ -106,11 +106,17 @@ function missing(specifier: string, script: Script): Refusal {
   return {
     errorType: "ImportError",
     message: `there is no module ${JSON.stringify(specifier)} for ${basename(script.file)}`,
-    hint: bare
-      ? `Add a package.json beside the file with it in \`dependencies\`, or install it there: npm install ${specifier}`
-      : "Check the path: it starts at the file that imports it",
+    hint: bare ? absent(specifier) : "Check the path: it starts at the file that imports it",
     ...lineOf(script, new RegExp(quoted)),
   };
+}
+
+/** People copy what they read here, so a package's name gets into a command only if it is one. */
+function absent(specifier: string): string {
+  const name = /^(?:@[a-z0-9_][\w.-]*\/)?[a-z0-9_][\w.-]*/i.exec(specifier)?.[0] ?? "";
+  const plain = name.length <= 214 && /^(?:$|\/[\w./-]*$)/.test(specifier.slice(name.length));
+  const how = name !== "" && plain ? `: npm install ${name}` : "";
+  return `Add a package.json beside the file with it in \`dependencies\`, or install it there${how}`;
 }
 
 function escape(text: string): string {

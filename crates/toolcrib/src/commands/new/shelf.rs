@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toolcrib_core::words::CommandLine;
 use toolcrib_core::{ErrorCode, SourceKind, ToolName};
 use toolcrib_sources::Follow;
 
@@ -29,8 +30,11 @@ pub fn local_folder(opened: &Opened, scene: &Scene, name: &ToolName) -> Result<P
             "there is no project around `{}`",
             scene.env.directory.display()
         );
+        let new = CommandLine::new("toolcrib new")
+            .operand(name)
+            .switch("--global");
         return Err(Failure::new(ErrorCode::BadRequest, message).hint(format!(
-            "make one here with `toolcrib init`, or a tool for every project: `toolcrib new {name} --global`"
+            "make one here with `toolcrib init`, or a tool for every project: `{new}`"
         )));
     };
     let marker = project.root.join(MARKER);

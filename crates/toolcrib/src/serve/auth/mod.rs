@@ -21,6 +21,7 @@ use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::{CallError, Caller, ErrorCode};
 
 use super::rest::{OPEN, Refusal};
+use super::visitors::Visitor;
 use crate::memory::Memory;
 
 mod keys;
@@ -254,7 +255,10 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
     if path == "/login" || path == "/logout" {
         request.extensions_mut().insert(auth.clone());
     }
+    let visitor = request.extensions_mut().remove::<Visitor>();
+    let let_in = || visitor.iter().for_each(Visitor::is_known);
     let Some(door) = auth.0 else {
+        let_in();
         request.extensions_mut().insert(Who::owner());
         return next.run(request).await;
     };
@@ -265,6 +269,7 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
         Ok(who) => who,
         Err(error) => return refuse(error, None),
     };
+    let_in();
     request.extensions_mut().insert(who.clone());
     // Nobody behind the door needs what was shown at it, and no log can tell what is not there.
     request.headers_mut().remove(AUTHORIZATION);

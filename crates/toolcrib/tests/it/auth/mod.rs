@@ -1,5 +1,6 @@
 //! Who is let in over HTTP: tokens, scopes, browsers' logins; and who needs none.
 
+mod crowd;
 mod login;
 mod mcp;
 mod places;
