@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// Variables that say where the user is and how they write, and nothing that could be a secret.
 const ALLOWED: [&str; 10] = [
@@ -22,6 +23,31 @@ impl Environment {
         Environment(vars.into_iter().filter(|(name, _)| allowed(name)).collect())
     }
 
+    /// The same without what leads into this folder: no program of a project is taken for one of the system's, whatever
+    /// npm or direnv put on the PATH, and nothing temporary lies where its tools read.
+    #[must_use]
+    pub fn outside(mut self, folder: &Path) -> Environment {
+        let real = folder
+            .canonicalize()
+            .unwrap_or_else(|_| folder.to_path_buf());
+        let inside = |path: &Path| {
+            let leads = path.canonicalize();
+            let leads = leads.as_deref().unwrap_or(path);
+            path.starts_with(folder) || leads.starts_with(&real)
+        };
+        if let Some(path) = self.get("PATH") {
+            let kept = std::env::split_paths(path).filter(|entry| !inside(entry));
+            // Entries of a PATH have no separator in them, or they would be two.
+            if let Ok(kept) = std::env::join_paths(kept) {
+                self.0.insert("PATH".into(), kept);
+            }
+        }
+        if self.get("TMPDIR").is_some_and(|tmp| inside(Path::new(tmp))) {
+            self.0.remove(OsStr::new("TMPDIR"));
+        }
+        self
+    }
+
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
@@ -34,6 +60,21 @@ impl Environment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_project_is_no_place_for_the_systems_programs() {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().join("project");
+        std::fs::create_dir_all(project.join("bin")).unwrap();
+        std::os::unix::fs::symlink(project.join("bin"), root.path().join("way")).unwrap();
+        let (inside, way) = (project.join("bin"), root.path().join("way"));
+        let path = format!("{}:/usr/bin:{}:/bin", inside.display(), way.display());
+        let vars = [("PATH", path), ("TMPDIR", inside.display().to_string())];
+        let environment = Environment::from_vars(vars.map(|(k, v)| (k.into(), v.into())));
+        let environment = environment.outside(&project);
+        assert_eq!(environment.get("PATH"), Some(OsStr::new("/usr/bin:/bin")));
+        assert_eq!(environment.get("TMPDIR"), None);
+    }
 
     #[test]
     fn only_the_list_passes() {

@@ -189,6 +189,10 @@ impl Opened {
         let launcher = launcher(&env)?;
         off_limits::look_in(env.notice_folders());
         let environment = Environment::from_vars(env.vars());
+        let environment = match &project {
+            Some(project) => environment.outside(&project.root),
+            None => environment,
+        };
         let logs = Arc::new(LogFiles::in_folder(&data, root));
         let workers = Workers::new(
             launcher.clone(),

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolcrib_core::words::quoted;
+use toolcrib_core::words::CommandLine;
 use toolcrib_core::{Access, ErrorType, Permit, Problem, Scope, SourceKind, Tool};
 
 use crate::confine::Workshop;
@@ -237,10 +237,12 @@ impl Draft {
         );
         let lacking = self.lacking(silent || run::is_refusal(&told), permit);
         let hint = match &lacking {
-            Some(tool) => format!(
-                "{hint}; if it runs other programs to answer, `toolcrib grant {} --exec` lets it",
-                quoted(tool.name())
-            ),
+            Some(tool) => {
+                let grant = CommandLine::new("toolcrib grant")
+                    .operand(tool.name())
+                    .switch("--exec");
+                format!("{hint}; if it runs other programs to answer, `{grant}` lets it")
+            }
             None => hint,
         };
         let mut problem = problem.hint(hint);

@@ -313,13 +313,6 @@ fn nobody_grants_the_cribs_own_folders() {
             let now = std::fs::read(&path).unwrap_or_default();
             assert_ne!(now, b"by the hand", "{rung}");
         }
-        let data = text(world.home().join(".local/share/toolcrib"));
-        world.run(&["grant", "hand", "--write", &data]).exits(0);
-        let tried = hand(&world, "write", world.home().join("x"), "");
-        assert!(
-            tried.to_string().contains("no tool may write there"),
-            "{rung}: {tried}"
-        );
     }
 }
 
@@ -352,5 +345,62 @@ async fn a_mere_list_makes_no_folder() {
         }
         assert!(!made.exists(), "{rung}");
         assert!(!other.join("out").exists(), "{rung}");
+    }
+}
+
+/// What npm, direnv and others put on the PATH of a project is not taken for the system's, least of all for what runs
+/// without walls.
+#[test]
+fn programs_of_a_project_are_not_taken_for_the_systems() {
+    for (rung, mut world) in worlds() {
+        let marks = world.root().join("marks");
+        std::fs::create_dir(&marks).unwrap();
+        for name in [
+            "git",
+            "python3",
+            "node",
+            "npm",
+            "uv",
+            "secret-tool",
+            "rustc",
+            "cat",
+        ] {
+            let script = format!("#!/bin/sh\necho x > {}/{name}\necho stolen\n", text(&marks));
+            executable(&world.write(format!("node_modules/.bin/{name}"), script));
+        }
+        world.write_tool("hand.py", HAND);
+        world.write_tool(
+            "cat.json",
+            shell_tool("cat-it", "cat /etc/hostname", json!({})),
+        );
+        let config = world.home().join(".config/toolcrib");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(
+            config.join("config.toml"),
+            "[secrets.key]\nkeyring = true\n",
+        )
+        .unwrap();
+        let keyed = json!({"name": "keyed", "description": "x", "command": "/bin/cat", "inputSchema": {"type": "object"},
+            "env": {"KEY": "secret://key"}});
+        world.write(".toolcrib/tools/keyed/tool.json", keyed.to_string());
+        written(&mut world);
+        let bin = text(world.project().join("node_modules/.bin"));
+        world
+            .vars
+            .push(("PATH", format!("{bin}:/usr/local/bin:/usr/bin:/bin")));
+        world.run(&["trust"]).exits(0);
+        for args in [
+            &["call", "git-status"][..],
+            &["call", "cat-it"],
+            &["call", "keyed"],
+            &["list"],
+        ] {
+            let ran = world.run(args);
+            assert!(!ran.stdout.contains("stolen"), "{rung}: {ran:?}");
+        }
+        let fine = hand(&world, "read", world.tools_folder().join("hand.py"), "");
+        assert_eq!(fine["isError"], false, "{rung}: {fine}");
+        let left: Vec<_> = std::fs::read_dir(&marks).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{rung}: {left:?}");
     }
 }
