@@ -26,6 +26,7 @@
 //!
 //! Why: `docs/design/0002-launcher.md`, `docs/design/0013-sandbox.md`.
 
+pub mod address;
 mod asked;
 mod child;
 mod command;

@@ -1,6 +1,6 @@
 //! Places that deserve a look: gathered, each once, bounded.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::place::{Lines, Position};
 
@@ -31,36 +31,55 @@ const MORE: &str = "more";
 
 /// How many findings a file gets.
 const SHOWN: usize = 100;
+/// How long the words of one are. Names in them are as long as the file likes.
+const WORDS: usize = 300;
 
 #[derive(Default)]
 pub struct Findings {
-    found: Vec<(usize, &'static str, String)>,
+    /// The first of the text.
+    found: BTreeMap<usize, (&'static str, String)>,
+    /// Where something was found.
     places: HashSet<usize>,
 }
 
 impl Findings {
     /// Tells of the place at this offset, unless something was told of it before.
     pub fn tell(&mut self, offset: usize, rule: &'static str, message: impl FnOnce() -> String) {
-        if self.places.insert(offset) {
-            self.found.push((offset, rule, message()));
+        if !self.places.insert(offset) {
+            return;
         }
+        let last = self.found.last_key_value().map(|(last, _)| *last);
+        if self.found.len() > SHOWN {
+            if last.is_some_and(|last| last < offset) {
+                return;
+            }
+            self.found.pop_last();
+        }
+        let mut message = message();
+        if let Some((end, _)) = message.char_indices().nth(WORDS) {
+            message.truncate(end);
+            message.push('…');
+        }
+        self.found.insert(offset, (rule, message));
     }
 
     /// What was found, in the order of the text.
-    pub fn list(mut self, lines: &Lines<'_>) -> Vec<Finding> {
-        self.found.sort_by_key(|(offset, ..)| *offset);
-        let rest = self.found.get(SHOWN).map(|(offset, ..)| {
-            let count = self.found.len() - SHOWN;
-            let places = if count == 1 { "place" } else { "places" };
-            (*offset, MORE, format!("{count} more {places} like these"))
-        });
-        self.found.truncate(SHOWN);
-        self.found.extend(rest);
-        let list = self.found.into_iter();
-        list.map(|(offset, rule, message)| Finding {
-            rule,
-            message,
-            at: lines.at(offset),
+    pub fn list(self, lines: &Lines<'_>) -> Vec<Finding> {
+        let more = self.places.len().saturating_sub(SHOWN);
+        let list = self.found.into_iter().enumerate();
+        list.map(|(place, (offset, (rule, message)))| {
+            let (rule, message) = match place < SHOWN {
+                true => (rule, message),
+                false => {
+                    let places = if more == 1 { "place" } else { "places" };
+                    (MORE, format!("{more} more {places} like these"))
+                }
+            };
+            Finding {
+                rule,
+                message,
+                at: lines.at(offset),
+            }
         })
         .collect()
     }

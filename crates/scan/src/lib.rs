@@ -3,8 +3,9 @@
 //! The scan advises; the sandbox enforces. A file that hides what it does well enough is not found here.
 //! Knows no other crate of ours. Each parser is used in one folder: `python/` (ruff) and `script/` (oxc).
 //!
-//! No input makes it panic, overflow the stack, or take more than a time in proportion to its length.
+//! No input makes it panic, overflow the stack, or take more than [`BUDGET`] allows: what would is refused with a word.
 
+mod budget;
 mod deep;
 mod findings;
 mod fold;
@@ -13,12 +14,14 @@ pub mod python;
 pub mod script;
 mod value;
 
+pub use budget::{BUDGET, Budget};
 pub use findings::Finding;
 pub use place::Position;
 
-/// A file that can't be read as its language.
+/// A file that is not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
+    pub cause: Cause,
     pub message: String,
     pub at: Position,
 }
@@ -30,6 +33,15 @@ impl std::fmt::Display for SyntaxError {
 }
 
 impl std::error::Error for SyntaxError {}
+
+/// Why a file is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// It is not written in its language.
+    Language,
+    /// Reading it would take more than [`BUDGET`] allows.
+    Budget,
+}
 
 /// A tool as far as its text tells.
 #[derive(Debug, Clone, PartialEq, Eq)]

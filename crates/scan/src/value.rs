@@ -111,6 +111,31 @@ impl Value {
         }
     }
 
+    /// How many steps it takes to do something with it: one for every few bytes that it holds.
+    pub fn weight(&self) -> usize {
+        let bytes = match self {
+            Value::Text { text, .. } => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Path(path) | Value::Namespace(path) => path.len(),
+            Value::List(list) => 64 * list.len(),
+            Value::Object(properties) => 64 * properties.len(),
+            Value::Tool(description) => description.as_ref().map_or(0, |text| text.len()),
+            Value::Method(bound) => bound.0.shallow(),
+            _ => 0,
+        };
+        bytes / 16
+    }
+
+    /// The same in bytes, without what methods are bound to.
+    fn shallow(&self) -> usize {
+        match self {
+            Value::Text { text, .. } => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::List(list) => 64 * list.len(),
+            _ => 0,
+        }
+    }
+
     /// Is it written down as a value, rather than reached by a name?
     pub fn is_literal(&self) -> bool {
         matches!(

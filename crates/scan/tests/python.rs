@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use toolcrib_scan::python::{self, Reading};
-use toolcrib_scan::{Position, SyntaxError};
+use toolcrib_scan::{Cause, Position, SyntaxError};
 
 fn read(text: &str) -> Reading {
     python::read(text).unwrap()
@@ -277,18 +277,23 @@ fn no_text_harms_the_reader() {
 fn deep_brackets_are_refused() {
     let text = format!("x = {}1{}", "(".repeat(100_000), ")".repeat(100_000));
     let error = python::read(&text).unwrap_err();
-    assert_eq!(error.message, "brackets are nested too deep");
-    assert_eq!(
-        error.at,
-        Position {
-            line: 1,
-            column: 1005
-        }
+    assert_eq!(error.cause, Cause::Budget);
+    assert!(error.message.contains("more than 200 deep"), "{error}");
+    let text = format!(
+        "x = 1\ny = 2\nz = {}1{}\n",
+        "(".repeat(300),
+        ")".repeat(300)
     );
+    let error = python::read(&text).unwrap_err();
+    assert_eq!(error.at, Position { line: 3, column: 1 });
 }
 
 #[test]
 fn a_file_that_is_too_large_is_refused() {
     let error = python::read(&"x = 1\n".repeat(1 << 20)).unwrap_err();
-    assert!(error.message.contains("larger than 2 MiB"));
+    let expected = "the file has 6291456 bytes, and 1048576 are the most that is read; split it";
+    assert_eq!(
+        (error.cause, error.message.as_str()),
+        (Cause::Budget, expected)
+    );
 }

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use toolcrib_scan::Cause;
 use toolcrib_scan::Position;
 use toolcrib_scan::script::{self, Dialect, Format, ImportKind, Reading};
 
@@ -379,5 +380,6 @@ fn no_text_harms_the_reader() {
 #[test]
 fn deep_brackets_are_refused() {
     let error = script::read(&"[".repeat(100_000), Dialect::Js).unwrap_err();
-    assert_eq!(error.message, "brackets are nested too deep");
+    assert_eq!(error.cause, Cause::Budget);
+    assert!(error.message.contains("more than 200 deep"), "{error}");
 }

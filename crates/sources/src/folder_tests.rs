@@ -206,6 +206,35 @@ fn nothing_stands_in_for_an_untrusted_projects_files() {
 }
 
 #[test]
+fn of_an_untrusted_project_no_more_is_read_than_a_scan_may_cost() {
+    let mut scene = scene(Access::Open);
+    let project = scene.shelf.folder.path.clone();
+    // 20 MiB in all, cheap to read.
+    let text = format!("#{}\n", " ".repeat((1 << 20) - 10));
+    for number in 10..30 {
+        std::fs::write(scene.path(&format!("{number}.py")), &text).unwrap();
+    }
+    let mut problems = |access: Access| {
+        scene.shelf = Shelf::new(Folder {
+            access,
+            ..scene.shelf.folder.clone()
+        });
+        let seen = scene
+            .shelf
+            .look(&Reread::Nothing, &scene.place, &scene.asked);
+        let problems = seen.updates.into_iter().flat_map(|update| update.problems);
+        problems.collect::<Vec<_>>()
+    };
+    assert_eq!(problems(Access::Open), []);
+    let found = problems(Access::Untrusted { project });
+    assert_eq!(found.len(), 4, "{found:?}");
+    let first = &found[0];
+    assert!(first.file.as_deref().unwrap().ends_with("26.py"));
+    assert!(first.message.contains("16777216 bytes"), "{first:?}");
+    assert!(first.hint.contains("toolcrib trust"));
+}
+
+#[test]
 fn a_second_change_within_one_tick_of_the_clock_is_not_missed() {
     let mut scene = scene(Access::Open);
     scene.write("a", "one");

@@ -32,6 +32,7 @@ fn word(verdict: Verdict) -> u32 {
     match verdict {
         Verdict::Denied => libc::SECCOMP_RET_ERRNO | libc::EPERM as u32,
         Verdict::Unknown => libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32,
+        Verdict::Unsupported => libc::SECCOMP_RET_ERRNO | libc::EOPNOTSUPP as u32,
         Verdict::Ignored => libc::SECCOMP_RET_ERRNO,
         Verdict::Asked => libc::SECCOMP_RET_USER_NOTIF,
     }

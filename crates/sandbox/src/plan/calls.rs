@@ -62,6 +62,8 @@ pub(crate) enum Verdict {
     Denied,
     /// As if the kernel did not know it; programs then use another.
     Unknown,
+    /// As if the file system did not know it.
+    Unsupported,
     /// Nothing is done, and success is told.
     Ignored,
     Asked,
@@ -159,6 +161,8 @@ const NEVER_HERE: &[i64] = &[
 const NEVER_HERE: &[i64] = &[];
 
 const FCHMODAT2: i64 = 452;
+/// The part of `O_TMPFILE` that makes a file; the other says that the path is a folder.
+const TMPFILE: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
 
 /// Calls that change a file's mode or times, by path or by a descriptor that need not be writable. They do nothing and
 /// say that all is well: copying a file ends with one of them, and would fail otherwise.
@@ -197,6 +201,19 @@ const OWNERS: &[i64] = &[
 const OWNERS_HERE: &[i64] = &[libc::SYS_chown, libc::SYS_lchown];
 #[cfg(not(target_arch = "x86_64"))]
 const OWNERS_HERE: &[i64] = &[];
+
+/// Calls that read a file's attributes, which Landlock does not know. They answer as on a file system that has none:
+/// whoever lists or copies files asks for them, and takes any other answer for a failure.
+const ATTRIBUTES: &[i64] = &[
+    libc::SYS_fgetxattr,
+    libc::SYS_flistxattr,
+    libc::SYS_getxattr,
+    libc::SYS_lgetxattr,
+    libc::SYS_listxattr,
+    libc::SYS_llistxattr,
+];
+/// The same by newer calls, for which programs have the others: getxattrat, listxattrat.
+const ATTRIBUTES_AT: &[i64] = &[464, 465];
 
 /// Requests that change a file's attributes: SETFLAGS, FSSETXATTR, ENABLE_VERITY.
 const MODES_IOCTL: [u32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
@@ -306,15 +323,18 @@ impl Calls {
             rules.deny(libc::SYS_fchmodat, [has(2)]);
             rules.deny(FCHMODAT2, [has(2)]);
             rules.deny(libc::SYS_mknodat, [has(2)]);
-            let creates = libc::O_CREAT as u32;
-            let creating = |argument| Test::Masked(argument, creates, creates);
-            rules.deny(libc::SYS_openat, [creating(2), has(3)]);
+            // Each of the two makes a file, with or without a name; only then the kernel reads the mode.
+            for creates in [libc::O_CREAT as u32, TMPFILE] {
+                let creating = |argument| Test::Masked(argument, creates, creates);
+                rules.deny(libc::SYS_openat, [creating(2), has(3)]);
+                #[cfg(target_arch = "x86_64")]
+                rules.deny(libc::SYS_open, [creating(1), has(2)]);
+            }
             #[cfg(target_arch = "x86_64")]
             {
                 rules.deny(libc::SYS_chmod, [has(1)]);
                 rules.deny(libc::SYS_creat, [has(1)]);
                 rules.deny(libc::SYS_mknod, [has(1)]);
-                rules.deny(libc::SYS_open, [creating(1), has(2)]);
             }
         }
         // Its mode lies in memory, where a filter can't look.
@@ -368,8 +388,16 @@ impl Calls {
         }
     }
 
-    /// What reaches processes that no namespace hides.
+    /// What reaches processes and files that no namespace hides.
     fn others(&self, rules: &mut Filter, own: u32) {
+        for (calls, verdict) in [
+            (ATTRIBUTES, Verdict::Unsupported),
+            (ATTRIBUTES_AT, Verdict::Unknown),
+        ] {
+            for call in calls {
+                rules.0.insert(*call as u32, (verdict, Vec::new()));
+            }
+        }
         for call in OTHERS {
             rules.deny(*call, [Test::IsNot(0, 0), Test::IsNot(0, own)]);
         }

@@ -161,9 +161,41 @@ fn without_namespaces_others_are_left_alone() {
 }
 
 #[test]
+fn without_mounts_attributes_of_files_are_not_read() {
+    let mounted = calls(Sockets::None);
+    let group = Calls {
+        apart: false,
+        ..mounted
+    };
+    for (calls, verdict) in [
+        (ATTRIBUTES, Verdict::Unsupported),
+        (ATTRIBUTES_AT, Verdict::Unknown),
+    ] {
+        for call in calls {
+            assert_eq!(says(group, *call, &[]), Some(verdict), "{call}");
+            assert_eq!(says(mounted, *call, &[]), None, "{call}");
+        }
+    }
+    assert_eq!(ATTRIBUTES.len() + ATTRIBUTES_AT.len(), 8);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_old_ways_to_open_make_none_either() {
+    let calls = calls(Sockets::None);
+    for flags in [libc::O_CREAT, libc::O_TMPFILE] {
+        let flags = flags as u32;
+        assert_eq!(says(calls, libc::SYS_open, &[0, flags, 0o4755]), DENIED);
+        assert_eq!(says(calls, libc::SYS_open, &[0, flags, 0o755]), None);
+    }
+    assert_eq!(says(calls, libc::SYS_open, &[0, 0, 0o4755]), None);
+}
+
+#[test]
 fn no_file_is_made_that_runs_as_its_owner() {
     let calls = calls(Sockets::None);
     let create = (libc::O_CREAT | libc::O_WRONLY) as u32;
+    let nameless = (libc::O_TMPFILE | libc::O_WRONLY) as u32;
     for (call, args, verdict) in [
         (libc::SYS_fchmod, [3, 0o755, 0, 0], None),
         (libc::SYS_fchmod, [3, 0o4755, 0, 0], DENIED),
@@ -171,6 +203,10 @@ fn no_file_is_made_that_runs_as_its_owner() {
         (libc::SYS_openat, [3, 0, create, 0o644], None),
         (libc::SYS_openat, [3, 0, create, 0o4755], DENIED),
         (libc::SYS_openat, [3, 0, 0, 0o4755], None),
+        (libc::SYS_openat, [3, 0, nameless, 0o600], None),
+        (libc::SYS_openat, [3, 0, nameless, 0o4755], DENIED),
+        (libc::SYS_openat, [3, 0, nameless, 0o2755], DENIED),
+        (libc::SYS_openat, [3, 0, 0o20000000, 0o4755], DENIED),
         (libc::SYS_openat2, [3, 0, 0, 0], Some(Verdict::Unknown)),
     ] {
         assert_eq!(says(calls, call, &args), verdict, "{call} {args:?}");

@@ -3,7 +3,7 @@
 //! One for each confined process, with that process's rules. It looks the name up itself, checks every address, and
 //! connects to the very address it checked. What passes through a tunnel it does not read.
 
-mod address;
+mod body;
 mod request;
 
 use std::collections::HashSet;
@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::address::{self, Reach};
 use crate::host::{HostRule, Way};
 use crate::off_limits;
 use request::Request;
@@ -116,14 +117,27 @@ impl Proxy {
             Way::Connect => {
                 client
                     .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                    .await?
+                    .await?;
+                server.write_all(&rest).await?;
+                tokio::io::copy_bidirectional(&mut client, &mut server)
+                    .await
+                    .map(|_| ())
             }
-            Way::Plain => server.write_all(&request.forwarded()).await?,
+            Way::Plain => {
+                server.write_all(&request.forwarded()).await?;
+                let (mut from_client, mut to_client) = client.split();
+                let (mut from_server, mut to_server) = server.split();
+                // One request, one answer: nothing behind the body is passed on.
+                let body = body::pass(request.body, &rest, &mut from_client, &mut to_server);
+                let answer = tokio::io::copy(&mut from_server, &mut to_client);
+                tokio::pin!(answer);
+                tokio::select! {
+                    passed = body => passed?,
+                    answered = &mut answer => return answered.map(|_| ()),
+                }
+                answer.await.map(|_| ())
+            }
         }
-        server.write_all(&rest).await?;
-        tokio::io::copy_bidirectional(&mut client, &mut server)
-            .await
-            .map(|_| ())
     }
 
     fn tell(&self, request: &Request, reason: &str) {
@@ -148,6 +162,9 @@ impl Proxy {
                 "{host}:{port} is not among the hosts that were granted"
             ));
         }
+        if let Some(why) = address::name_refusal(host) {
+            return Err(format!("{host} may not be reached: {why}"));
+        }
         let found = match host.parse() {
             Ok(address) => vec![SocketAddr::new(address, *port)],
             Err(_) => match timeout(
@@ -160,21 +177,29 @@ impl Proxy {
                 _ => return Ok(Vec::new()),
             },
         };
-        let may = |address: &SocketAddr| {
+        let mut good = Vec::new();
+        let mut refused = None;
+        for address in found {
             let ip = address.ip().to_canonical();
-            address::is_public(ip) || self.rules.iter().any(|rule| rule.lists(ip, *port, *way))
-        };
-        let (good, bad): (Vec<_>, Vec<_>) = found.into_iter().partition(may);
+            let listed = || self.rules.iter().any(|rule| rule.lists(ip, *port, *way));
+            match address::reach(ip) {
+                Reach::Public => good.push(address),
+                Reach::Private if listed() => good.push(address),
+                Reach::Private => {
+                    refused = Some(format!(
+                        "{ip}, which is not public and was not granted itself"
+                    ));
+                }
+                Reach::Never(why) => refused = Some(format!("{ip}, which is never reached: {why}")),
+            }
+        }
         if good.iter().copied().any(off_limits::leads_to_a_crib) {
             return Err(format!(
                 "{host}:{port} is where Toolcrib listens, which no tool may call"
             ));
         }
-        match bad.first() {
-            Some(private) if good.is_empty() => Err(format!(
-                "{host} leads to {}, which is not public and was not granted itself",
-                private.ip()
-            )),
+        match refused {
+            Some(refused) if good.is_empty() => Err(format!("{host} leads to {refused}")),
             _ => Ok(good),
         }
     }

@@ -53,7 +53,7 @@ async fn granted_hosts_are_reached_both_ways() {
     let (proxy, mut heard) = proxy(&[&rule], None).await;
     let plain = ask(
         proxy,
-        &format!("GET http://{server}/x HTTP/1.1\r\nHost: other\r\n\r\n"),
+        &format!("GET http://{server}/x HTTP/1.1\r\nHost: {server}\r\n\r\n"),
     )
     .await;
     assert!(
@@ -93,6 +93,53 @@ async fn other_hosts_ports_and_disguises_are_denied_and_told() {
     }
     let answer = ask(proxy, "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+}
+
+#[tokio::test]
+async fn some_addresses_are_reached_by_nobody() {
+    let rules = ["168.63.129.16:80", "169.254.169.254:80", "metadata:80"];
+    let (proxy, _heard) = proxy(&rules, None).await;
+    for host in ["168.63.129.16", "169.254.169.254", "metadata"] {
+        let answer = ask(proxy, &format!("GET http://{host}/ HTTP/1.1\r\n\r\n")).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 403") && answer.contains("metadata and credentials"),
+            "{host}: {answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_behind_a_request_is_passed_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap();
+    let rule = format!("127.0.0.1:{}", server.port());
+    let (proxy, _heard) = proxy(&[&rule], None).await;
+    for (fields, body) in [
+        ("", ""),
+        ("Content-Length: 5\r\n", "hello"),
+        ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),
+    ] {
+        let request = format!(
+            "POST http://{server}/x HTTP/1.1\r\n{fields}\r\n{body}GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+        );
+        let asking = tokio::spawn(async move { ask(proxy, &request).await });
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut got = Vec::new();
+        let end = format!("\r\n\r\n{body}");
+        while !got.ends_with(end.as_bytes()) {
+            assert!(stream.read_buf(&mut got).await.unwrap() > 0);
+        }
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\n\r\ndone")
+            .await
+            .unwrap();
+        stream.shutdown().await.unwrap();
+        assert!(asking.await.unwrap().ends_with("done"));
+        // Closed by now, so this is all that ever came.
+        let _ = stream.read_to_end(&mut got).await;
+        let got = String::from_utf8(got).unwrap();
+        assert!(got.ends_with(&end) && !got.contains("evil"), "{got}");
+    }
 }
 
 #[tokio::test]

@@ -39,6 +39,20 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+#[expect(unsafe_code, reason = "std has no way to do it")]
+fn set_attribute(path: &Path, name: &std::ffi::CStr, value: &[u8]) -> std::io::Result<()> {
+    let path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?;
+    // SAFETY: names end with a zero, and the value is as long as is said.
+    let done = unsafe {
+        let value = (value.as_ptr().cast(), value.len());
+        libc::setxattr(path.as_ptr(), name.as_ptr(), value.0, value.1, 0)
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "this program tells itself what it is"
@@ -126,6 +140,8 @@ impl Arena {
         ] {
             std::fs::write(at(file), text).unwrap();
         }
+        // Not every file system has them.
+        let _ = set_attribute(&at("secret/hidden"), c"user.toolcrib", b"secret");
         symlink("../secret/hidden", at("project/outward")).unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         tcp.set_nonblocking(true).unwrap();

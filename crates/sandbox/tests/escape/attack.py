@@ -198,6 +198,50 @@ def set_an_attribute():
 
 
 @attempt
+def list_the_attributes_of_a_secret():
+    return os.listxattr(AT["secret"])
+
+
+@attempt
+def list_the_attributes_of_a_secret_not_following():
+    return os.listxattr(AT["secret"], follow_symlinks=False)
+
+
+@attempt
+def read_an_attribute_of_a_secret():
+    return os.getxattr(AT["secret"], "user.toolcrib")
+
+
+@attempt
+def read_an_attribute_of_a_secret_not_following():
+    return os.getxattr(AT["secret"], "user.toolcrib", follow_symlinks=False)
+
+
+@attempt
+def read_an_attribute_by_descriptor():
+    return os.getxattr(os.open(AT["secret"], os.O_PATH), "user.toolcrib")
+
+
+@attempt
+def read_an_attribute_through_the_processs_own_links():
+    held = os.open(AT["secret"], os.O_PATH)
+    return os.getxattr("/proc/self/fd/%d" % held, "user.toolcrib")
+
+
+@attempt
+def list_attributes_by_the_newest_call():
+    names = ctypes.create_string_buffer(64)
+    return call(465, -100, os.fsencode(AT["secret"]), 0, names, 64)
+
+
+@attempt
+def read_an_attribute_by_the_newest_call():
+    value = ctypes.create_string_buffer(64)
+    into = struct.pack("QII", ctypes.addressof(value), 64, 0)
+    return call(464, -100, os.fsencode(AT["secret"]), 0, b"user.toolcrib", into, 16)
+
+
+@attempt
 def set_file_flags():
     file = os.open(AT["project"] + "/data.txt", os.O_RDONLY)
     flags = struct.pack("l", 0x40)  # no dump

@@ -124,6 +124,18 @@ def create_a_program_that_runs_as_its_owner():
 
 
 @writing
+def create_a_nameless_program_that_runs_as_its_owner():
+    descriptor = os.open(PROJECT + "/src", os.O_TMPFILE | os.O_WRONLY, 0o4755)
+    return os.fstat(descriptor).st_mode & 0o6000
+
+
+@writing
+def create_a_nameless_program_for_the_group():
+    descriptor = os.open(PROJECT + "/src", os.O_TMPFILE | os.O_RDWR, 0o2755)
+    return os.fstat(descriptor).st_mode & 0o6000
+
+
+@writing
 def give_a_file_to_root():
     path = PROJECT + "/src/given"
     plant(path)

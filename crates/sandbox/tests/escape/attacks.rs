@@ -34,7 +34,7 @@ async fn nothing_gets_out_from_python() {
             .await;
         let data = std::fs::read_to_string(arena.at("project/data.txt")).unwrap();
         assert_eq!(data, "data", "{rung:?}");
-        expect_nothing_out(rung, lines, 95);
+        expect_nothing_out(rung, lines, 103);
     }
 }
 
@@ -61,7 +61,7 @@ async fn a_writer_plants_nothing_that_is_executed_later() {
         let lines = arena
             .attack(&launcher, rung, Language::Python, &text, policy)
             .await;
-        expect_nothing_out(rung, lines, 18);
+        expect_nothing_out(rung, lines, 20);
         assert_eq!(
             std::fs::read_to_string(arena.at("project/src/made")).unwrap(),
             "by the tool"

@@ -53,6 +53,32 @@ def temporary():
         return sorted(os.listdir(folder)) == ["file.copy", "moved"]
 
 
+def copied():
+    """With all that belongs to a file, as far as the rung lets it be changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = shutil.copy2(pathlib.Path(places["project"], "data.txt"), folder)
+        tree = shutil.copytree(os.path.join(places["project"], "src"), os.path.join(folder, "src"))
+        return pathlib.Path(made).read_text() == "data" and os.listdir(tree) == ["main.c"]
+
+
+def command(*words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0 or done.stderr:
+        raise RuntimeError("%s %s" % (done.returncode, done.stderr))
+    return done.stdout
+
+
+def listed():
+    return "data.txt" in command("ls", "-la", places["project"])
+
+
+def copied_by_a_program():
+    target = os.path.join(tempfile.gettempdir(), "copy.txt")
+    command("cp", os.path.join(places["project"], "data.txt"), target)
+    command("cp", "-r", os.path.join(places["project"], "src"), target + ".d")
+    return pathlib.Path(target).read_text() == "data" and os.listdir(target + ".d") == ["main.c"]
+
+
 def database():
     base = sqlite3.connect(os.path.join(tempfile.gettempdir(), "a.db"))
     base.execute("PRAGMA journal_mode=WAL")
@@ -93,6 +119,7 @@ attempt("reads itself", lambda: "honest" in pathlib.Path(__file__).read_text())
 attempt("threads", in_thread)
 attempt("thread pool", pool)
 attempt("temp files", temporary)
+attempt("copy with attributes", copied)
 attempt("sqlite", database)
 attempt("fork", forked)
 attempt("abort in a child", aborted)
@@ -112,6 +139,8 @@ attempt("decimal", lambda: decimal.Decimal("0.1") + decimal.Decimal("0.2") == de
 if os.environ.get("TOOLCRIB_TEST_EXEC"):
     attempt("subprocess", lambda: subprocess.run(["echo", "x"], capture_output=True).stdout == b"x\n")
     attempt("itself again", lambda: subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True).stdout == b"1\n")
+    attempt("ls", listed)
+    attempt("cp", copied_by_a_program)
     attempt("git", lambda: subprocess.run(["git", "--version"], capture_output=True).returncode == 0)
 if os.environ.get("TOOLCRIB_TEST_PREFIX"):
     attempt("environment", lambda: sys.prefix == os.environ["TOOLCRIB_TEST_PREFIX"] and sys.base_prefix != sys.prefix)

@@ -21,7 +21,17 @@ const REPEATED: usize = 20_000;
 const PATH: usize = 200;
 
 impl<'a> Walk<'a> {
+    /// What an expression is. Where the budget is used up, nothing is known any more.
     pub fn expression(&mut self, expression: &'a Expr) -> Value {
+        if !self.meter.step(start(expression)) {
+            return Value::Unknown;
+        }
+        let value = self.evaluated(expression);
+        self.meter.spend(start(expression), value.weight());
+        value
+    }
+
+    fn evaluated(&mut self, expression: &'a Expr) -> Value {
         match expression {
             Expr::BoolOp(node) => {
                 let mut known = Value::Unknown;
@@ -224,7 +234,9 @@ impl<'a> Walk<'a> {
         }
         // One plain loop over a list that is known can be run here.
         let elements = match (generators, over) {
-            ([only], Some(over)) if only.ifs.is_empty() => over.elements(),
+            ([only], Some(over)) if only.ifs.is_empty() && self.repeated < REPEATED => {
+                over.elements()
+            }
             _ => None,
         };
         let mut made = Value::Unknown;
@@ -255,7 +267,7 @@ impl<'a> Walk<'a> {
     }
 
     fn named(&mut self, name: &'a str, offset: usize) -> Value {
-        if let Some(value) = self.lookup(name) {
+        if let Some(value) = self.lookup(name, offset) {
             return value;
         }
         if rules::door(name) {
@@ -500,6 +512,8 @@ impl<'a> Walk<'a> {
             ("operator.getitem", [of, key]) => self.item(of, key, argument(1)),
             ("operator.attrgetter" | "operator.methodcaller", names) => {
                 for (at, name) in names.iter().enumerate() {
+                    self.meter
+                        .spend(argument(at), name.text().map_or(0, str::len));
                     for word in name.text().into_iter().flat_map(|text| text.split('.')) {
                         if rules::spelled(word) {
                             self.tell(argument(at), TRICK, || {

@@ -96,6 +96,11 @@ pub fn method(of: &Value, name: &str, args: &[Value]) -> Option<Value> {
     let text = of.text()?;
     Some(match name {
         "join" => {
+            // A string has as many parts as characters.
+            let count = first?.text().map_or(0, |text| text.chars().count());
+            if count * (text.len() + 1) > 2 * LONGEST {
+                return None;
+            }
             let parts = first?.elements()?;
             let parts: Option<Vec<&str>> = parts.iter().map(Value::text).collect();
             let parts = parts?;

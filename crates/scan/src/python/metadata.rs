@@ -3,8 +3,9 @@
 use toml::{Table, Value};
 
 use super::Metadata;
-use crate::SyntaxError;
+use crate::budget::BUDGET;
 use crate::place::Lines;
+use crate::{Cause, SyntaxError};
 
 /// The block's metadata; `None` where there is no such block.
 pub fn read(text: &str, lines: &Lines<'_>) -> Option<Result<Metadata, SyntaxError>> {
@@ -31,12 +32,21 @@ pub fn read(text: &str, lines: &Lines<'_>) -> Option<Result<Metadata, SyntaxErro
     blocks.extend(open.and_then(closed));
     let (at, body) = blocks.first()?;
     let error = |at: usize, message: String| SyntaxError {
+        cause: Cause::Language,
         message,
         at: lines.at(at),
     };
     if let Some((second, _)) = blocks.get(1) {
         let message = "the file has two `# /// script` blocks; keep one".to_owned();
         return Some(Err(error(*second, message)));
+    }
+    if body.len() > BUDGET.metadata {
+        let most = BUDGET.metadata;
+        let message = format!(
+            "the `# /// script` block has {} bytes, and {most} are the most that is read; name fewer packages",
+            body.len()
+        );
+        return Some(Err(error(*at, message)));
     }
     Some(fields(body).map_err(|message| error(*at, format!("the `# /// script` block {message}"))))
 }

@@ -4,13 +4,14 @@ mod expression;
 mod fold;
 mod metadata;
 mod rules;
+mod shape;
 mod statement;
 mod tool;
 
 use ruff_text_size::Ranged;
 
 use crate::place::{Lines, Position};
-use crate::{Declared, Finding, SyntaxError, deep};
+use crate::{Cause, Declared, Finding, SyntaxError, deep};
 
 /// What the text of a Python file tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,14 +44,16 @@ pub struct Metadata {
 
 /// Reads a Python file without running it.
 pub fn read(text: &str) -> Result<Reading, SyntaxError> {
-    deep::read(text, || {
+    deep::read(text, shape::check, || {
         let lines = Lines::of(text);
         let parsed = ruff_python_parser::parse_module(text).map_err(|error| SyntaxError {
+            cause: Cause::Language,
             message: error.error.to_string(),
             at: lines.at(error.location.start().to_usize()),
         })?;
         let mut walk = statement::Walk::new(&lines);
         walk.module(parsed.suite());
+        walk.meter.finish().map_err(|excess| excess.error(&lines))?;
         Ok(Reading {
             tools: walk.tools,
             findings: walk.findings.list(&lines),

@@ -10,6 +10,7 @@ use ruff_python_ast::{
 
 use super::{Import, OWN, rules, start, tool};
 use crate::Declared;
+use crate::budget::{BUDGET, Meter};
 use crate::findings::{CALL, Findings, MODULE, TRICK};
 use crate::fold;
 use crate::place::Lines;
@@ -35,6 +36,9 @@ pub struct Walk<'a> {
     pub tools: Vec<Declared>,
     pub findings: Findings,
     pub imports: Vec<Import>,
+    pub meter: Meter,
+    /// How many modules and names were imported.
+    imported: usize,
     /// How much was evaluated more than once, for lists that are put together.
     pub repeated: usize,
     scopes: Vec<Scope<'a>>,
@@ -59,6 +63,8 @@ impl<'a> Walk<'a> {
             tools: Vec::new(),
             findings: Findings::default(),
             imports: Vec::new(),
+            meter: Meter::new(),
+            imported: 0,
             repeated: 0,
             scopes: vec![module],
             scope: 0,
@@ -131,7 +137,7 @@ impl<'a> Walk<'a> {
                 let value = self.expression(&node.value);
                 if let Expr::Name(name) = node.target.as_ref() {
                     let sum = self
-                        .lookup(name.id.as_str())
+                        .lookup(name.id.as_str(), start(name))
                         .and_then(|old| fold::add(&old, &value));
                     self.bind(&node.target, sum.unwrap_or(Value::Unknown));
                 } else {
@@ -395,9 +401,12 @@ impl<'a> Walk<'a> {
     }
 
     /// What a name is bound to, in the nearest scope that has it.
-    pub fn lookup(&self, name: &str) -> Option<Value> {
+    pub fn lookup(&mut self, name: &str, offset: usize) -> Option<Value> {
         let mut scope = Some(self.scope);
         while let Some(at) = scope {
+            if !self.meter.step(offset) {
+                return None;
+            }
             let here = &self.scopes[at];
             if let Some(value) = here.names.get(name) {
                 return Some(value.clone());
@@ -457,8 +466,29 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Counts what is imported: every part of a module's name, and every name taken from it.
+    fn count(&mut self, offset: usize, module: &str, names: usize) {
+        self.imported += module.split('.').count() + names;
+        if module.len() > BUDGET.module {
+            let most = BUDGET.module;
+            let message =
+                format!("the module's name has more than {most} bytes, and no more is read");
+            self.meter.refuse(offset, message);
+        } else if self.imported > BUDGET.imports {
+            let most = BUDGET.imports;
+            let message = format!(
+                "up to here it imports more than {most} modules and names, and no more is read; split the file"
+            );
+            self.meter.refuse(offset, message);
+        }
+    }
+
     fn import(&mut self, alias: &'a Alias) {
         let module = alias.name.as_str();
+        self.count(start(alias), module, 0);
+        if !self.meter.step(start(alias)) {
+            return;
+        }
         self.imports.push(Import {
             level: 0,
             module: module.to_owned(),
@@ -479,6 +509,10 @@ impl<'a> Walk<'a> {
 
     fn import_from(&mut self, node: &'a StmtImportFrom) {
         let module = node.module.as_ref().map_or("", |module| module.as_str());
+        self.count(start(node), module, node.names.len());
+        if !self.meter.step(start(node)) {
+            return;
+        }
         self.imports.push(Import {
             level: node.level,
             module: module.to_owned(),
@@ -520,6 +554,7 @@ impl<'a> Walk<'a> {
     fn imported(&mut self, module: &str, alias: &'a Alias, told: bool) -> Value {
         let name = alias.name.as_str();
         let path: Rc<str> = format!("{module}.{name}").into();
+        self.meter.spend(start(alias), path.len() / 16);
         if let Some(meant) = rules::through(module, name).filter(|_| !told) {
             let message = || format!("reaches `{meant}` through `{module}`");
             self.tell(start(alias), MODULE, message);

@@ -5,6 +5,7 @@ use ruff_python_ast::{Expr, ExprCall, Operator, Stmt, StmtFunctionDef};
 use super::start;
 use super::statement::Walk;
 use crate::Declared;
+use crate::budget::BUDGET;
 use crate::value::Value;
 
 /// Does this path name the decorator that makes a tool?
@@ -38,6 +39,14 @@ impl<'a> Walk<'a> {
         if let Some(call) = made
             && self.at_top()
         {
+            if self.tools.len() >= BUDGET.tools {
+                let most = BUDGET.tools;
+                let message = format!(
+                    "from here on it has more than {most} tools, and no more is read; split the file"
+                );
+                self.meter.refuse(start(&function.name), message);
+                return;
+            }
             let name = call.and_then(named);
             let described = call.and_then(|call| argument(call, "description"));
             self.tools.push(Declared {

@@ -9,6 +9,7 @@ use oxc::ast_visit::walk as over;
 
 use super::walk::{Walk, start};
 use crate::Declared;
+use crate::budget::BUDGET;
 use crate::value::Value;
 
 /// How many properties an object has that is followed.
@@ -17,6 +18,15 @@ const PROPERTIES: usize = 64;
 impl Walk<'_> {
     pub fn export(&mut self, name: &str, value: &Value, offset: usize) {
         if let (true, Value::Tool(description)) = (self.telling, value) {
+            self.meter.spend(offset, 1 + value.weight());
+            if self.tools.len() >= BUDGET.tools {
+                let most = BUDGET.tools;
+                let message = format!(
+                    "from here on it has more than {most} tools, and no more is read; split the file"
+                );
+                self.meter.refuse(offset, message);
+                return;
+            }
             self.tools.push(Declared {
                 name: name.to_owned(),
                 description: description.as_ref().map(|text| text.to_string()),

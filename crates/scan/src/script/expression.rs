@@ -18,7 +18,18 @@ const LIST: usize = 256;
 const PATH: usize = 200;
 
 impl Walk<'_> {
+    /// What an expression is. Where the budget is used up, nothing is known any more.
     pub fn expression(&mut self, expression: &Expression<'_>) -> Value {
+        let offset = start(expression);
+        if !self.meter.step(offset) {
+            return Value::Unknown;
+        }
+        let value = self.evaluated(expression);
+        self.meter.spend(offset, value.weight());
+        value
+    }
+
+    fn evaluated(&mut self, expression: &Expression<'_>) -> Value {
         match expression {
             Expression::StringLiteral(node) => text(node.value.as_str(), false),
             Expression::NumericLiteral(node) => whole(node.value),

@@ -4,6 +4,7 @@ mod export;
 mod expression;
 mod fold;
 mod rules;
+mod shape;
 mod strip;
 mod walk;
 
@@ -18,7 +19,7 @@ use oxc::semantic::SemanticBuilder;
 use oxc::span::SourceType;
 
 use crate::place::{Lines, Position};
-use crate::{Declared, Finding, SyntaxError, deep};
+use crate::{Cause, Declared, Finding, SyntaxError, deep};
 
 pub use strip::{Stripped, strip};
 
@@ -105,7 +106,11 @@ pub enum ImportKind {
 
 /// Reads a TypeScript or JavaScript file without running it.
 pub fn read(text: &str, dialect: Dialect) -> Result<Reading, SyntaxError> {
-    deep::read(text, || {
+    let measure = |text: &str| {
+        shape::check(text, dialect.has_types())?;
+        Ok(deep::tokens(text))
+    };
+    deep::read(text, measure, || {
         let lines = Lines::of(text);
         let arena = Allocator::default();
         let (program, format) = parse(&arena, text, dialect, &lines)?;
@@ -119,6 +124,7 @@ pub fn read(text: &str, dialect: Dialect) -> Result<Reading, SyntaxError> {
         walk.visit_program(&program);
         walk.telling = true;
         walk.visit_program(&program);
+        walk.meter.finish().map_err(|excess| excess.error(&lines))?;
         Ok(Reading {
             tools: walk.tools,
             findings: walk.findings.list(&lines),
@@ -179,6 +185,7 @@ fn refuse(first: Option<&OxcDiagnostic>, lines: &Lines<'_>) -> Result<(), Syntax
     let offset = error.labels.first().map_or(0, |label| label.offset());
     let help = error.help.as_ref().map(|help| format!("; {help}"));
     Err(SyntaxError {
+        cause: Cause::Language,
         message: format!("{}{}", error.message, help.unwrap_or_default()),
         at: lines.at(offset as usize),
     })

@@ -7,9 +7,9 @@ use oxc::codegen::{Codegen, CodegenOptions};
 use oxc::semantic::SemanticBuilder;
 use oxc::transformer::{TransformOptions, Transformer};
 
-use super::{Dialect, Format, parse, refuse, walk};
+use super::{Dialect, Format, parse, refuse, shape, walk};
 use crate::place::Lines;
-use crate::{SyntaxError, deep};
+use crate::{Cause, SyntaxError, deep};
 
 /// JavaScript, and how it is loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,11 @@ pub struct Stripped {
 
 /// Removes the types of a file. `name` is what its source map calls it. JavaScript stays as it is.
 pub fn strip(text: &str, dialect: Dialect, name: &str) -> Result<Stripped, SyntaxError> {
-    deep::read(text, || {
+    let measure = |text: &str| {
+        shape::check(text, dialect.has_types())?;
+        Ok(deep::tokens(text))
+    };
+    deep::read(text, measure, || {
         let lines = Lines::of(text);
         let arena = Allocator::default();
         let (mut program, format) = parse(&arena, text, dialect, &lines)?;
@@ -32,6 +36,7 @@ pub fn strip(text: &str, dialect: Dialect, name: &str) -> Result<Stripped, Synta
         }
         if let Some(offset) = walk::decorated(&program) {
             return Err(SyntaxError {
+                cause: Cause::Language,
                 message: "decorators can't be run here; call the function around the class or method instead"
                     .to_owned(),
                 at: lines.at(offset),

@@ -7,6 +7,7 @@ use oxc::span::GetSpan;
 
 use super::{Import, ImportKind, rules};
 use crate::Declared;
+use crate::budget::{BUDGET, Meter};
 use crate::findings::{CALL, DYNAMIC, Findings};
 use crate::place::Lines;
 use crate::value::Value;
@@ -18,6 +19,7 @@ pub struct Walk<'s> {
     pub tools: Vec<Declared>,
     pub findings: Findings,
     pub imports: Vec<Import>,
+    pub meter: Meter,
     pub bun: Option<usize>,
     pub decorators: Option<usize>,
     scoping: &'s Scoping,
@@ -33,6 +35,7 @@ impl<'s> Walk<'s> {
             tools: Vec::new(),
             findings: Findings::default(),
             imports: Vec::new(),
+            meter: Meter::new(),
             bun: None,
             decorators: None,
             scoping,
@@ -125,7 +128,16 @@ impl<'s> Walk<'s> {
 
     /// Notes that a module is loaded under a name that is known; gives what it is.
     pub fn load(&mut self, specifier: &str, kind: ImportKind, offset: usize) -> Value {
+        self.meter.spend(offset, 1 + specifier.len() / 16);
         if self.telling {
+            if self.imports.len() >= BUDGET.imports {
+                let most = BUDGET.imports;
+                let message = format!(
+                    "from here on it imports more than {most} modules, and no more is read; split the file"
+                );
+                self.meter.refuse(offset, message);
+                return Value::Unknown;
+            }
             self.imports.push(Import {
                 specifier: specifier.to_owned(),
                 kind,

@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 use super::MANIFEST;
 use crate::script::Language;
 
-/// How many files of a folder are looked at, and how deep.
+/// How many files of a folder are looked at, how many entries of any kind, and how deep.
 const MAX_FILES: usize = 2_000;
+const MAX_SEEN: usize = 10_000;
 const MAX_DEPTH: usize = 6;
 /// The content of larger files is not read; their size and time stand for it.
 const MAX_HASHED: u64 = 8 * 1_024 * 1_024;
@@ -26,17 +27,18 @@ pub struct Part {
 /// followed.
 pub fn parts(folder: &Path) -> Vec<Part> {
     let mut parts = Vec::new();
-    walk(folder, 0, &mut parts);
+    walk(folder, 0, &mut parts, &mut 0);
     parts.sort_by(|a, b| a.path.cmp(&b.path));
     parts
 }
 
-fn walk(folder: &Path, depth: usize, parts: &mut Vec<Part>) {
+fn walk(folder: &Path, depth: usize, parts: &mut Vec<Part>, seen: &mut usize) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
-        if parts.len() >= MAX_FILES {
+        *seen += 1;
+        if parts.len() >= MAX_FILES || *seen > MAX_SEEN {
             return;
         }
         let name = entry.file_name();
@@ -46,7 +48,7 @@ fn walk(folder: &Path, depth: usize, parts: &mut Vec<Part>) {
         }
         let Ok(meta) = entry.metadata() else { continue };
         if meta.is_dir() && depth < MAX_DEPTH {
-            walk(&entry.path(), depth + 1, parts);
+            walk(&entry.path(), depth + 1, parts, seen);
         } else if meta.is_file() {
             parts.push(Part {
                 path: entry.path(),

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
@@ -21,6 +22,29 @@ use crate::{Place, beneath, plugin};
 /// Larger files are not tools; one byte more is read, so that the loader can say so.
 const MAX_FILE: u64 = plugin::MAX_FILE as u64;
 
+/// How much is read of an untrusted project in one look. Whoever clones it pays for the scan.
+const UNTRUSTED: u64 = 16 * 1_024 * 1_024;
+
+const NO_MORE: &str = "the project is not trusted, and its tool files";
+
+/// What is left to be read of an untrusted project in this look.
+struct Allowance(AtomicU64);
+
+impl Allowance {
+    fn take(&self, bytes: u64) -> Result<(), String> {
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        taken.map(drop).map_err(|_| {
+            format!(
+                "{NO_MORE} hold more than the {UNTRUSTED} bytes that are read of such a project"
+            )
+        })
+    }
+}
+
 impl Shelf {
     /// Reads files, on all cores when they are many.
     pub(super) fn read_all(
@@ -30,8 +54,13 @@ impl Shelf {
         last_good: &dyn LastGood,
         reread: &Reread,
     ) -> Vec<Reading> {
-        let read = |file: &Candidate| self.read_one(file, place, last_good, reread);
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let allowance = Allowance(AtomicU64::new(UNTRUSTED));
+        let read = |file: &Candidate| self.read_one(file, place, last_good, reread, &allowance);
+        // Of an untrusted project the same files are read every time: in their order.
+        let workers = match self.folder.access {
+            Access::Untrusted { .. } => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        };
         if candidates.len() < 64 || workers == 1 {
             return candidates.iter().map(read).collect();
         }
@@ -54,8 +83,9 @@ impl Shelf {
         place: &Arc<Place>,
         last_good: &dyn LastGood,
         reread: &Reread,
+        allowance: &Allowance,
     ) -> Reading {
-        let content = self.folder.content(file, place);
+        let content = self.folder.content(file, place, allowance);
         let hash: [u8; 32] = match &content {
             Ok(content) => content.hash(),
             Err(error) => Sha256::digest(error.as_bytes()).into(),
@@ -121,7 +151,13 @@ fn requirements_of(file: &Path, language: Language) -> PathBuf {
 
 impl Folder {
     /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it.
-    fn read(&self, name: &str, path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    fn read(
+        &self,
+        name: &str,
+        path: &Path,
+        most: u64,
+        allowance: &Allowance,
+    ) -> Result<Vec<u8>, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
         let file = match self.access_of(name) {
             Access::Untrusted { .. } => {
@@ -143,6 +179,9 @@ impl Folder {
         if !meta.is_file() {
             return Err("it is not a regular file".to_owned());
         }
+        if let Access::Untrusted { .. } = self.access_of(name) {
+            allowance.take(meta.len().min(most))?;
+        }
         // Room for one byte more than there should be: then one read takes all and the next finds the end.
         let mut text = Vec::with_capacity(meta.len().min(most) as usize + 1);
         file.take(most).read_to_end(&mut text).map_err(said)?;
@@ -150,19 +189,31 @@ impl Folder {
     }
 
     /// What an entry holds. Of an untrusted project only the text of a plugin, manifest or script is read.
-    fn content(&self, file: &Candidate, place: &Place) -> Result<Content, String> {
+    fn content(
+        &self,
+        file: &Candidate,
+        place: &Place,
+        allowance: &Allowance,
+    ) -> Result<Content, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
         let trusted = self.access_of(&file.name) == Access::Open;
         match file.kind {
             FileKind::Plugin => self
-                .read(&file.name, &file.path, MAX_FILE + 1)
+                .read(&file.name, &file.path, MAX_FILE + 1, allowance)
                 .map(Content::Text),
             FileKind::Script(language) => {
-                let script = self.script(language, stem(&file.name), file, &file.path, place)?;
+                let script = self.script(
+                    language,
+                    stem(&file.name),
+                    file,
+                    &file.path,
+                    place,
+                    allowance,
+                )?;
                 Ok(Content::Script(Box::new(script)))
             }
             FileKind::Program => {
-                let head = self.read(&file.name, &file.path, 256)?;
+                let head = self.read(&file.name, &file.path, 256, allowance)?;
                 if !bundle::is_program(&head) {
                     return Ok(Content::Idle);
                 }
@@ -174,7 +225,7 @@ impl Folder {
                 let hash = bundle::content(&file.path, &meta).map_err(said)?;
                 Ok(Content::Program { hash })
             }
-            FileKind::Bundle => self.bundle(file, trusted, place),
+            FileKind::Bundle => self.bundle(file, trusted, place, allowance),
         }
     }
 
@@ -186,8 +237,9 @@ impl Folder {
         entry: &Candidate,
         path: &Path,
         place: &Place,
+        allowance: &Allowance,
     ) -> Result<Script, String> {
-        let text = self.read(&entry.name, path, MAX_FILE + 1)?;
+        let text = self.read(&entry.name, path, MAX_FILE + 1, allowance)?;
         if self.access_of(&entry.name) != Access::Open {
             return Ok(Script::alone(language, stem, path, &text));
         }
@@ -205,16 +257,22 @@ impl Folder {
         let read = |path: &Path| {
             let real = path.canonicalize().ok()?;
             let within = own.iter().any(|folder| real.starts_with(folder));
-            within.then(|| self.read(&entry.name, &real, MAX_FILE + 1).ok())?
+            within.then(|| self.read(&entry.name, &real, MAX_FILE + 1, allowance).ok())?
         };
         Ok(Script::gather(language, stem, path, &text, read))
     }
 
-    fn bundle(&self, file: &Candidate, trusted: bool, place: &Place) -> Result<Content, String> {
+    fn bundle(
+        &self,
+        file: &Candidate,
+        trusted: bool,
+        place: &Place,
+        allowance: &Allowance,
+    ) -> Result<Content, String> {
         let parts = bundle::parts(&file.path);
         let program = bundle::program(&file.path, &parts).map(Path::to_path_buf);
         if let Some((language, path)) = bundle::script(&file.path, &parts) {
-            let script = self.script(language, &file.name, file, path, place)?;
+            let script = self.script(language, &file.name, file, path, place, allowance)?;
             // A program of the same name that speaks the protocol itself is none of the host's.
             if program.is_none() || script.has_tools() {
                 let script = match trusted {
@@ -226,7 +284,7 @@ impl Folder {
         }
         let written = file.path.join(MANIFEST);
         let manifest = match parts.iter().any(|part| part.path == written) {
-            true => Some(self.read(&file.name, &written, MAX_FILE + 1)?),
+            true => Some(self.read(&file.name, &written, MAX_FILE + 1, allowance)?),
             false => None,
         };
         if !self.programs || (manifest.is_none() && program.is_none()) {
@@ -455,7 +513,13 @@ fn unreadable(file: &Candidate, reason: &str) -> Problem {
         FileKind::Script(language) => language.source(),
         FileKind::Program | FileKind::Bundle => SourceKind::Executable,
     };
+    let hint = match reason.starts_with(NO_MORE) {
+        true => "take files out of the folder, or look through the project and `toolcrib trust` it",
+        false => {
+            "make it a regular file that this user may read, for instance with `chmod u+r`, or take it out of the folder"
+        }
+    };
     Problem::error(source, ErrorType::Io, reason)
         .file(&file.path)
-        .hint("make it a regular file that this user may read, for instance with `chmod u+r`, or take it out of the folder")
+        .hint(hint)
 }

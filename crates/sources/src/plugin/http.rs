@@ -11,9 +11,9 @@ use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Map, Value};
 use toolcrib_core::permit::secret_name;
 use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Hidden, Permit, Spec, Tool};
+use toolcrib_sandbox::address::{self, Never};
 use url::{Host, Url};
 
-use super::address::{self, Refusal};
 use super::body;
 use super::endpoint::{Endpoint, add_query};
 use super::headers::{Headers, for_another_server};
@@ -240,7 +240,7 @@ impl Http {
     /// The addresses of the URL's host, all of which are fit to be called.
     async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, CallError> {
         let shown = shown_host(url);
-        let refused = |why: Refusal| {
+        let refused = |why: Never| {
             CallError::denied(format!("`{shown}` may not be called: {why}")).hint(
                 "http tools never reach link-local and metadata addresses, nor Toolcrib itself",
             )
@@ -361,14 +361,14 @@ fn shown_host(url: &Url) -> String {
 }
 
 /// A crib that listens everywhere is also behind each address of this machine.
-fn behind_every_address(addr: SocketAddr, own: SocketAddr) -> Option<Refusal> {
+fn behind_every_address(addr: SocketAddr, own: SocketAddr) -> Option<Never> {
     if !own.ip().is_unspecified() || own.port() != addr.port() {
         return None;
     }
     // Only an address of this machine can be bound; the socket is closed at once and nothing is sent.
     UdpSocket::bind((addr.ip(), 0))
         .is_ok()
-        .then_some(Refusal::OwnPort)
+        .then_some(Never::OwnPort)
 }
 
 /// Where the answer sends us, if it does.

@@ -5,10 +5,9 @@
 //!
 //! * [`definition`] makes one tool of one entry, [`crate::options`] reads what all kinds share, [`crate::permits`] finds what asks for a grant.
 //! * [`template`] and [`shell`]: a command line becomes an argument array, and no shell ever sees a value.
-//! * [`endpoint`], [`reach`], [`address`], [`headers`], [`body`] and [`http`]: a URL, whom it may reach, what comes back.
+//! * [`endpoint`], [`reach`], [`headers`], [`body`] and [`http`]: a URL, whom it may reach, what comes back.
 //! * [`file_read`]: one file beneath one folder.
 
-mod address;
 mod body;
 mod definition;
 mod endpoint;

@@ -48,6 +48,7 @@ fn near(import: &Import, file: &Path, root: &Path) -> Vec<PathBuf> {
     for _ in 1..import.level {
         folder = folder.parent().unwrap_or(folder);
     }
+    // A dotted name brings all the packages on its way. What no file can be called is not looked for.
     let mut found = Vec::new();
     let mut module = folder.to_path_buf();
     for part in import.module.split('.').filter(|part| !part.is_empty()) {
@@ -55,7 +56,11 @@ fn near(import: &Import, file: &Path, root: &Path) -> Vec<PathBuf> {
         found.push(module.with_extension("py"));
         found.push(module.join("__init__.py"));
     }
-    for name in import.names.iter().filter(|name| *name != "*") {
+    let names = import
+        .names
+        .iter()
+        .filter(|name| *name != "*" && name.len() < 256);
+    for name in names {
         found.push(module.join(name).with_extension("py"));
         found.push(module.join(name).join("__init__.py"));
     }

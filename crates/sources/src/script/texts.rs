@@ -1,19 +1,19 @@
 //! A script with the files beside it that it imports: all that is scanned, hashed, kept and run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::str::Utf8Error;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Problem};
-use toolcrib_scan::{Finding, Position, SyntaxError};
+use toolcrib_scan::{BUDGET, Cause, Finding, Position, SyntaxError};
 
 use super::language::{Language, Outline, Wanted};
 use crate::entry::is_passed_over;
 
 /// The longest text of one file.
-pub const MAX_TEXT: u64 = 1_024 * 1_024;
+pub const MAX_TEXT: u64 = BUDGET.bytes as u64;
 /// How many files one script may import from beside it, and how much text they may hold together.
 const MAX_FILES: usize = 200;
 const MAX_ALL: usize = 4 * 1_024 * 1_024;
@@ -66,25 +66,25 @@ impl Script {
             troubles: Vec::new(),
         };
         let root = file.parent().unwrap_or(Path::new("/"));
-        let mut size = 0;
+        let mut size = text.len();
+        // What was asked for and is there, and what is not: nothing is looked for twice.
+        let mut known = HashSet::from([file.to_path_buf()]);
+        let mut missing = HashSet::new();
         let mut waiting = vec![(file.to_path_buf(), text.to_vec())];
         while let Some((path, bytes)) = waiting.pop() {
-            size += bytes.len();
-            if script.texts.len() >= MAX_FILES || size > MAX_ALL {
-                let what = format!(
-                    "imports more than {MAX_FILES} files or {MAX_ALL} bytes from beside it"
-                );
-                script.troubles.push((file.to_path_buf(), what));
-                break;
-            }
             for wanted in script.take_in(&path, bytes, root) {
                 let there = |choice: &PathBuf| {
-                    let known = script.texts.contains_key(choice)
-                        || waiting.iter().any(|(path, _)| path == choice);
-                    match known {
-                        true => Some((choice.clone(), None)),
-                        false => Some((choice.clone(), Some(read(choice)?))),
+                    if known.contains(choice) {
+                        return Some((choice.clone(), None));
                     }
+                    if missing.contains(choice) {
+                        return None;
+                    }
+                    let bytes = read(choice);
+                    if bytes.is_none() {
+                        missing.insert(choice.clone());
+                    }
+                    Some((choice.clone(), Some(bytes?)))
                 };
                 let Some((found, bytes)) = wanted.choices.iter().find_map(there) else {
                     continue;
@@ -94,7 +94,18 @@ impl Script {
                 {
                     text.resolved.insert(specifier, found.clone());
                 }
-                waiting.extend(bytes.map(|bytes| (found, bytes)));
+                let Some(bytes) = bytes else { continue };
+                size += bytes.len();
+                if known.len() >= MAX_FILES || size > MAX_ALL {
+                    let what = format!(
+                        "imports more than {MAX_FILES} files or {MAX_ALL} bytes from beside it"
+                    );
+                    script.troubles.push((file.to_path_buf(), what));
+                    waiting.clear();
+                    break;
+                }
+                known.insert(found.clone());
+                waiting.push((found, bytes));
             }
         }
         let beside = read(&root.join(language.requirements_file()));
@@ -264,11 +275,20 @@ impl Script {
         let texts = self.texts.iter();
         let errors = texts.filter_map(|(path, one)| {
             let error = one.outline.as_ref().err()?;
-            let message = format!("it is not valid {language}: {}", error.message);
+            let (message, hint) = match error.cause {
+                Cause::Language => (
+                    format!("it is not valid {language}: {}", error.message),
+                    "mend this place and save",
+                ),
+                Cause::Budget => (
+                    format!("it takes too much to scan: {}", error.message),
+                    "make it smaller or simpler; docs/guides/scan.md lists what a file may hold",
+                ),
+            };
             let problem = Problem::error(source, ErrorType::Syntax, message)
                 .file(path)
                 .at(error.at.line as usize, error.at.column as usize);
-            Some(problem.hint("mend this place and save"))
+            Some(problem.hint(hint))
         });
         troubles.chain(errors).collect()
     }
@@ -304,4 +324,65 @@ fn not_utf8(bytes: &[u8], error: Utf8Error) -> String {
     let before = &bytes[..error.valid_up_to()];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     format!("is not UTF-8: line {line} has bytes that are no character")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(text: &str, read: impl Fn(&Path) -> Option<Vec<u8>>) -> Script {
+        Script::gather(
+            Language::Python,
+            "x",
+            Path::new("/tools/x.py"),
+            text.as_bytes(),
+            read,
+        )
+    }
+
+    #[test]
+    fn no_more_files_are_read_than_a_script_may_have() {
+        let count = std::cell::Cell::new(0);
+        let names: Vec<String> = (0..1_000)
+            .map(|number| format!("import m{number}\n"))
+            .collect();
+        let script = gathered(&names.concat(), |path| {
+            let is_module = path.extension().is_some_and(|suffix| suffix == "py")
+                && !path.ends_with("__init__.py");
+            is_module.then(|| {
+                count.set(count.get() + 1);
+                vec![b'\n'; 1_000]
+            })
+        });
+        assert_eq!(count.get(), MAX_FILES);
+        let problems = script.problems();
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].message.contains("more than 200 files"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_looked_for_once() {
+        let count = std::cell::Cell::new(0);
+        gathered(&"import a.b\n".repeat(500), |_| {
+            count.set(count.get() + 1);
+            None
+        });
+        // Two packages, each a file or a folder, and the list of requirements.
+        assert_eq!(count.get(), 5);
+    }
+
+    #[test]
+    fn a_text_that_takes_too_much_is_a_problem_with_its_place() {
+        let text = format!("x = 1\nimport a{}\n", ".a".repeat(10_000));
+        let problems = gathered(&text, |_| None).problems();
+        assert_eq!(problems.len(), 1);
+        let problem = &problems[0];
+        assert!(
+            problem.message.starts_with("it takes too much to scan: "),
+            "{}",
+            problem.message
+        );
+        assert_eq!(problem.line, Some(2));
+        assert!(problem.hint.contains("docs/guides/scan.md"));
+    }
 }

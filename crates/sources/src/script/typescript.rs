@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toolcrib_scan::script::{self, Dialect, Format};
-use toolcrib_scan::{Position, SyntaxError};
+use toolcrib_scan::{Cause, Position, SyntaxError};
 
 use super::interpreter::Interpreter;
 use super::language::{Outline, Wanted};
@@ -33,6 +33,7 @@ pub fn outline(text: &str, file: &Path) -> Result<Outline, SyntaxError> {
         let message =
             "decorators can't be run here; call the function around the class or method instead";
         return Err(SyntaxError {
+            cause: Cause::Language,
             message: message.to_owned(),
             at,
         });
