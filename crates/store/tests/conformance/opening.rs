@@ -1,5 +1,6 @@
 //! Opening, following changes, and giving up half way.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
@@ -89,6 +90,8 @@ pub async fn an_older_store_is_brought_up(site: Site) {
         "DROP INDEX grants_by_tool",
         "ALTER TABLE grants DROP COLUMN origin",
         "CREATE INDEX grants_by_tool ON grants (tool)",
+        "ALTER TABLE trust DROP COLUMN ownership",
+        "INSERT INTO trust (path, kind, since) VALUES ('/', 'project', 1)",
         "INSERT INTO grants (id, tool, what, created_at) VALUES ('1', 'a', '{\"all\": true}', 1)",
     ] {
         by_hand(&site, sql).await;
@@ -97,6 +100,13 @@ pub async fn an_older_store_is_brought_up(site: Site) {
     let store = site.open().await;
     assert_eq!(store.custom_tools().get("a").await.unwrap(), Some(made));
     assert_eq!(store.grants().list(None).await.unwrap(), []);
+    // A yes from before owners were remembered counts for the user and root, and is then remembered like any other.
+    let (trusted, root) = (store.trusted(), Path::new("/"));
+    let old = trusted.get(root).await.unwrap().unwrap();
+    assert_eq!((&old.ownership, old.lapsed(1_000)), (&None, None));
+    trusted.remember(root).await.unwrap();
+    let now = trusted.get(root).await.unwrap().unwrap();
+    assert_eq!((now.ownership.is_some(), now.since_ms), (true, 1));
 }
 
 async fn set_format(site: &Site, format: &str) {
