@@ -272,6 +272,28 @@ fn only_the_sandbox_is_unsafe() {
     }
 }
 
+/// Whoever starts a process in a new place says there what holds it.
+#[test]
+fn every_place_that_starts_processes_is_on_the_list() {
+    let page = root().join("docs/design/0015-before-the-walls.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let list: BTreeSet<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(path, _)| path)
+        .filter(|path| path.starts_with("crates/"))
+        .collect();
+    let starts = |text: &str| text.contains("Command::new(") || text.contains(".spawn(launcher");
+    let is_test = |path: &str| path.contains("/tests/") || path.ends_with("tests.rs");
+    let sources = sources();
+    let found: BTreeSet<&str> = sources
+        .iter()
+        .filter(|(path, text)| path.contains("/src/") && !is_test(path) && starts(text))
+        .map(|(path, _)| path.as_str())
+        .collect();
+    assert_eq!(found, list);
+}
+
 #[test]
 fn surfaces_do_not_know_commands() {
     for (path, text) in sources() {
