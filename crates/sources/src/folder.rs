@@ -55,6 +55,11 @@ impl Folder {
         }
     }
 
+    /// Is this entry trusted by itself, and nothing that lies around it?
+    fn is_alone(&self, name: &str) -> bool {
+        self.access != Access::Open && self.access_of(name) == Access::Open
+    }
+
     fn rank(&self) -> Rank {
         Rank::Folder(self.rank)
     }
@@ -349,7 +354,7 @@ impl Shelf {
                 FileKind::Bundle => {
                     let leads_out =
                         || std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
-                    if self.folder.access_of(&name) != Access::Open && leads_out() {
+                    if self.folder.access != Access::Open && leads_out() {
                         continue;
                     }
                     let parts = bundle::parts(&path);

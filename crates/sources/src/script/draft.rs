@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Mask, Permit, Problem, Retries, Scope};
 
-use super::Script;
 use super::requirements::Environment;
+use super::{Around, Script};
 use crate::Place;
 use crate::confine::Workshop;
 use crate::draft::Afterwards;
@@ -25,6 +25,8 @@ pub struct Draft {
     place: Arc<Place>,
     workshop: Workshop,
     program: PathBuf,
+    /// The copy of the host that it runs in.
+    host: PathBuf,
     key: Key,
     environment: Option<Environment>,
 }
@@ -43,16 +45,17 @@ impl Draft {
             Box::new(problem.file(&script.file))
         };
         let language = script.language;
-        let host = place.scripts.host(language).map_err(|why| {
+        let scope = home.scope.unwrap_or(Scope::Global);
+        let way = language.way(&script, place, scope, project);
+        let way = way.map_err(|why| problem(why.kind, why.message, why.hint))?;
+        let host = place.scripts.host(language, language.owner(&way));
+        let host = host.map_err(|why| {
             let hint = match language.host() {
                 Some(_) => "make room, or set XDG_CACHE_HOME to a folder that this user may write",
                 None => "build Toolcrib on a machine that has Node.js and npm",
             };
             problem(ErrorType::Io, format!("its host is not there: {why}"), hint)
         })?;
-        let scope = home.scope.unwrap_or(Scope::Global);
-        let way = language.way(&script, host, place, scope, project);
-        let way = way.map_err(|why| problem(why.kind, why.message, why.hint))?;
         let digest = Sha256::new()
             .chain_update(&home.hash)
             .chain_update([0])
@@ -61,14 +64,17 @@ impl Draft {
             .chain_update(host.as_os_str().as_encoded_bytes())
             .chain_update([0])
             .chain_update(start.as_os_str().as_encoded_bytes())
+            .chain_update(format!("{:?}", script.around))
             .finalize();
         let key = Key(format!("script-{}", crate::folder::hex(&digest)).into());
         let script = Arc::new(script);
         let environment = way.environment;
+        let mut args = way.flags;
+        args.push(host.join(language.host_program()).into());
         let blueprint = Blueprint {
             name: home.stem.clone(),
             program: way.program.into_os_string(),
-            args: way.args,
+            args,
             dir: start.to_path_buf(),
             vars: Vec::new(),
             size: 1,
@@ -79,7 +85,7 @@ impl Draft {
             greeting: Some(greeting(script.clone(), environment.as_ref(), place)),
         };
         let program = PathBuf::from(&blueprint.program);
-        let mut own = vec![host.to_path_buf()];
+        let mut own = vec![host.clone()];
         match start == place.directory() {
             true => own.extend(script.files().map(Path::to_path_buf)),
             false => own.push(start.to_path_buf()),
@@ -96,6 +102,7 @@ impl Draft {
             place: place.clone(),
             workshop,
             program,
+            host,
             key,
             environment,
         })
@@ -130,7 +137,7 @@ impl Draft {
         }
         self.script
             .language
-            .warm_up(&self.program, &self.place)
+            .warm_up(&self.program, &self.host, &self.place)
             .await;
         // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
         let first = self.workshop.first_pool(&Permit::default(), &self.place);
@@ -267,6 +274,12 @@ fn greeting(script: Arc<Script>, environment: Option<&Environment>, place: &Plac
         told.insert("directory".to_owned(), json!(directory));
         if let Some(modules) = &modules {
             told.insert("modules".to_owned(), json!(modules));
+        }
+        if script.around != Around::Trusted {
+            told.insert("alone".to_owned(), json!(true));
+        }
+        if let Around::Folder(folder) = &script.around {
+            told.insert("own".to_owned(), json!(folder));
         }
         Map::from_iter([("script".to_owned(), Value::Object(told))])
     }))

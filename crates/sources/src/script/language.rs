@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Scope, SourceKind};
 use toolcrib_hosts::Host;
 use toolcrib_scan::{Declared, Finding, Position, SyntaxError};
@@ -14,7 +15,7 @@ use super::{python, typescript};
 use crate::Place;
 
 /// A language that has a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     Python,
     TypeScript,
@@ -46,7 +47,8 @@ pub struct Way {
     pub program: PathBuf,
     /// Differs when another program stands at the same place, or other packages.
     pub identity: String,
-    pub args: Vec<OsString>,
+    /// What the program is given before the host.
+    pub flags: Vec<OsString>,
     /// The packages it needs.
     pub environment: Option<Environment>,
 }
@@ -142,23 +144,35 @@ impl Language {
     pub fn way(
         self,
         script: &Script,
-        host: &Path,
         place: &Place,
         scope: Scope,
         trusted: bool,
     ) -> Result<Way, NoWay> {
         match self {
-            Language::Python => python_way(script, host, place, scope, trusted),
-            Language::TypeScript => typescript_way(script, host, place),
+            Language::Python => python_way(script, place, scope, trusted),
+            Language::TypeScript => typescript_way(script, place),
         }
     }
 
-    /// Lets an interpreter prepare the host, once: a confined process can't keep what it has compiled.
-    pub async fn warm_up(self, interpreter: &Path, place: &Place) {
-        if self == Language::Python
-            && let Ok(host) = place.scripts.host(self)
-        {
-            python::compile(interpreter, host, place).await;
+    /// Whose copy of the host is used. An interpreter that compiles the host has one of its own; a host that nobody
+    /// writes is shared.
+    pub fn owner(self, way: &Way) -> Option<String> {
+        let digest = Sha256::digest(&way.identity);
+        (self == Language::Python).then(|| crate::folder::hex(&digest[..8]))
+    }
+
+    /// What of the host's folder a program is given to run.
+    pub fn host_program(self) -> &'static str {
+        match self {
+            Language::Python => "toolcrib_host",
+            Language::TypeScript => "host.mjs",
+        }
+    }
+
+    /// Lets an interpreter prepare its copy of the host, once: a confined process can't keep what it has compiled.
+    pub async fn warm_up(self, interpreter: &Path, copy: &Path, place: &Place) {
+        if self == Language::Python {
+            python::compile(interpreter, copy, place).await;
         }
     }
 
@@ -171,13 +185,7 @@ impl Language {
     }
 }
 
-fn python_way(
-    script: &Script,
-    host: &Path,
-    place: &Place,
-    scope: Scope,
-    trusted: bool,
-) -> Result<Way, NoWay> {
+fn python_way(script: &Script, place: &Place, scope: Scope, trusted: bool) -> Result<Way, NoWay> {
     let base = python::interpreter(place, scope, trusted).map_err(|why| {
         let hint = "install Python 3.9 or later, or name one with `python = \"…\"` in config.toml";
         NoWay::new(
@@ -204,16 +212,12 @@ fn python_way(
     Ok(Way {
         program,
         identity,
-        args: vec![
-            "-X".into(),
-            "utf8".into(),
-            host.join("toolcrib_host").into(),
-        ],
+        flags: vec!["-X".into(), "utf8".into()],
         environment,
     })
 }
 
-fn typescript_way(script: &Script, host: &Path, place: &Place) -> Result<Way, NoWay> {
+fn typescript_way(script: &Script, place: &Place) -> Result<Way, NoWay> {
     let runtime = typescript::runtime(place, script.bun()).map_err(|why| {
         let message = format!("nothing was found to run it: {}", why.message);
         NoWay::new(ErrorType::Import, message, why.hint)
@@ -239,12 +243,10 @@ fn typescript_way(script: &Script, host: &Path, place: &Place) -> Result<Way, No
     if let Some(environment) = &environment {
         identity.push_str(&environment.identity());
     }
-    let mut args = runtime.flags;
-    args.push(host.join("host.mjs").into());
     Ok(Way {
         program: runtime.interpreter.program,
         identity,
-        args,
+        flags: runtime.flags,
         environment,
     })
 }

@@ -24,7 +24,7 @@ mod typescript;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 use toolcrib_core::{Access, ErrorType, Problem};
@@ -32,7 +32,7 @@ use toolcrib_scan::Finding;
 
 pub use draft::Draft;
 pub use language::Language;
-pub use texts::Script;
+pub use texts::{Around, Script};
 
 use crate::draft::Read;
 use crate::executable::Home;
@@ -75,7 +75,8 @@ pub struct Scripts {
     pub working: watch::Sender<Option<String>>,
     /// How often each script was described afresh, which makes its pools differ.
     rounds: Mutex<HashMap<Arc<str>, u64>>,
-    hosts: [OnceLock<Result<PathBuf, String>>; 2],
+    /// Where each copy of a host lies that was looked at: a copy is compared with the binary's files once per process.
+    hosts: Mutex<HashMap<(Language, Option<String>), Result<PathBuf, String>>>,
     /// One environment at a time is made.
     making: tokio::sync::Mutex<()>,
 }
@@ -86,7 +87,7 @@ impl Scripts {
             settings,
             working: watch::Sender::new(None),
             rounds: Mutex::default(),
-            hosts: Default::default(),
+            hosts: Mutex::default(),
             making: tokio::sync::Mutex::new(()),
         }
     }
@@ -108,10 +109,10 @@ impl Scripts {
         self.current(key)
     }
 
-    /// The folder of a language's host, laid out on first use.
-    fn host(&self, language: Language) -> Result<&Path, &str> {
-        let once = &self.hosts[language as usize];
-        let laid = once.get_or_init(|| {
+    /// The copy of a language's host that is this owner's, laid out on first use.
+    fn host(&self, language: Language, owner: Option<String>) -> Result<PathBuf, String> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let lay_out = |owner: Option<&str>| {
             let missing = || {
                 format!(
                     "{} tools are not in this build of Toolcrib",
@@ -119,11 +120,21 @@ impl Scripts {
                 )
             };
             let host = language.host().ok_or_else(missing)?;
-            let place = host.folder(&self.settings.cache);
-            host.lay_out(&self.settings.cache)
+            let place = host.folder(&self.settings.cache, owner);
+            host.lay_out(&self.settings.cache, owner)
                 .map_err(|error| format!("`{}` can't be written: {error}", place.display()))
-        });
-        laid.as_deref().map_err(String::as_str)
+        };
+        let key = (language, owner);
+        // Who removes the cache while the crib runs gets a new one.
+        if let Some(known) = hosts.get(&key).filter(|known| {
+            let folder = known.as_deref();
+            folder.is_ok_and(Path::is_dir)
+        }) {
+            return known.clone();
+        }
+        let laid = lay_out(key.1.as_deref());
+        hosts.insert(key, laid.clone());
+        laid
     }
 }
 
