@@ -30,6 +30,7 @@ async fn proxy(rules: &[&str], guests: Option<Guests>) -> (SocketAddr, mpsc::Rec
     let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
     let proxy = Proxy {
         rules,
+        addresses: Addresses::Granted,
         denied: Some(denied),
         guests,
     };

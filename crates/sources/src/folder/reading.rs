@@ -130,6 +130,7 @@ impl Shelf {
                 hash,
                 beside,
                 afresh: answered,
+                waits: same && before.is_some_and(|known| known.waits),
             },
             news,
         }

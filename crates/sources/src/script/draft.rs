@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Mask, Permit, Problem, Retries, Scope};
+use toolcrib_core::{
+    BoxFuture, Call, CallError, CallResult, ErrorType, Mask, Permit, Problem, Retries, Run, Scope,
+};
 
-use super::requirements::Environment;
+use super::language::Needed;
+use super::unasked;
 use super::{Around, Script};
 use crate::Place;
 use crate::confine::Workshop;
@@ -15,6 +18,7 @@ use crate::draft::Afterwards;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
+use crate::install::{Install, Mode, Progress};
 use crate::origin::Loaded;
 use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED, said as said_by_tool};
 
@@ -28,7 +32,23 @@ pub struct Draft {
     /// The copy of the host that it runs in.
     host: PathBuf,
     key: Key,
-    environment: Option<Environment>,
+    environment: Option<Install>,
+    /// May its packages be installed?
+    granted: bool,
+}
+
+/// A tool whose packages are not there yet.
+struct Waiting {
+    why: String,
+    hint: &'static str,
+}
+
+impl Run for Waiting {
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult> {
+        let name = call.tool.name();
+        let error = CallError::unavailable(format!("`{name}` can't be called yet: {}", self.why));
+        Box::pin(std::future::ready(Err(error.hint(self.hint))))
+    }
 }
 
 impl Draft {
@@ -36,6 +56,7 @@ impl Draft {
     pub fn new(
         script: Script,
         home: Home,
+        needed: Option<Needed>,
         place: &Arc<Place>,
         start: &Path,
         project: bool,
@@ -46,7 +67,12 @@ impl Draft {
         };
         let language = script.language;
         let scope = home.scope.unwrap_or(Scope::Global);
-        let way = language.way(&script, place, scope, project);
+        let granted = home.granted(place);
+        let mode = match granted.install && granted.exec {
+            true => Mode::Built,
+            false => Mode::Unpacked,
+        };
+        let way = language.way(&script, needed.as_ref(), mode, place, scope, project);
         let way = way.map_err(|why| problem(why.kind, why.message, why.hint))?;
         let host = place.scripts.host(language, language.owner(&way));
         let host = host.map_err(|why| {
@@ -105,7 +131,70 @@ impl Draft {
             host,
             key,
             environment,
+            granted: granted.install,
         })
+    }
+
+    /// May its packages be installed, if it needs any?
+    pub fn may_install(&self) -> bool {
+        self.environment.is_none() || self.granted
+    }
+
+    /// Its tools as far as the text tells, or at least one to be granted something.
+    pub fn as_text_tells(&self) -> Loaded {
+        let mut loaded = unasked(&self.script, &self.home, &self.place);
+        if loaded.tools.is_empty() {
+            let mut report = Report::new(&self.script.file, self.home.source);
+            let stem = Definition::declared(&self.home, &self.home.stem, None);
+            let shown = self.script.shown();
+            let tool = stem.tool(&shown, Retries::default(), None, &self.place, &mut report);
+            loaded.tools.extend(tool);
+            loaded.problems.extend(report.finish());
+        }
+        loaded
+    }
+
+    /// The same while its packages are not there.
+    fn waiting(&self, why: String, hint: &'static str) -> Loaded {
+        let mut loaded = self.as_text_tells();
+        for tool in &mut loaded.tools {
+            let why = why.clone();
+            Arc::make_mut(tool).run = Arc::new(Waiting { why, hint });
+        }
+        let problem = Problem::error(self.home.source, ErrorType::Import, why).warning();
+        loaded
+            .problems
+            .push(problem.file(&self.script.file).hint(hint));
+        Loaded {
+            waits: true,
+            ..loaded
+        }
+    }
+
+    /// What there is to say as long as the packages are not there that it needs. Begins to install them; never waits.
+    fn unready(&self) -> Option<Loaded> {
+        let install = self.environment.as_ref()?;
+        let installs = &self.place.installs;
+        let packages = install.packages();
+        match installs.want(install, &self.script.file, &self.home.hash, &self.place) {
+            Progress::Ready => None,
+            Progress::Installing => Some(self.waiting(
+                format!("installing packages: {packages}"),
+                "call it again when that is done, in a moment or a few minutes; the list of tools then changes",
+            )),
+            Progress::NotBegun => Some(self.waiting(
+                format!("its packages are not installed yet: {packages}"),
+                "`toolcrib call` of its tool installs them, and so does a crib that serves",
+            )),
+            Progress::Failed(why) => {
+                let problem = Problem::error(self.home.source, ErrorType::Import, why.message);
+                let refused = self.refused(problem.hint(why.hint));
+                Some(Loaded {
+                    waits: true,
+                    ..refused
+                })
+            }
+        }
     }
 
     pub fn file(&self) -> &Path {
@@ -121,19 +210,15 @@ impl Draft {
 
     /// The tools as they were described before, if everything is as it was then.
     pub fn remembered(&self) -> Option<Loaded> {
-        let ready = self.environment.as_ref().is_none_or(Environment::is_ready);
+        let ready = self.environment.as_ref().is_none_or(Install::is_ready);
         let hello = ready.then(|| self.place.descriptions.read(&self.key.0))??;
         Some(self.finish(&hello))
     }
 
-    /// Asks the host, after the packages are there that the script needs.
+    /// Asks the host, once the packages are there that the script needs.
     pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
-        if let Some(environment) = &self.environment
-            && let Err(not_made) = environment.make(&self.place, &self.home.stem).await
-        {
-            let source = self.home.source;
-            let problem = Problem::error(source, ErrorType::Import, not_made.message);
-            return self.refused(problem.hint(not_made.hint));
+        if let Some(loaded) = self.unready() {
+            return loaded;
         }
         self.script
             .language
@@ -259,12 +344,13 @@ impl Draft {
             tools,
             problems,
             afresh: list.into_iter().flatten().any(afresh),
+            waits: false,
         }
     }
 }
 
 /// What the host is told of the script.
-fn greeting(script: Arc<Script>, environment: Option<&Environment>, place: &Place) -> Greeting {
+fn greeting(script: Arc<Script>, environment: Option<&Install>, place: &Place) -> Greeting {
     let directory = place.directory().to_path_buf();
     let modules = environment.map(|environment| environment.folder.join("node_modules"));
     Greeting(Arc::new(move || {

@@ -9,16 +9,14 @@
 //! * [`language`]: what differs between languages. A new one is a case there, a reader and a host.
 //! * [`texts`]: a script with the files that it imports.
 //! * [`python`], [`typescript`]: what their imports mean, and what runs them; [`interpreter`]: where that is found.
-//! * [`requirements`]: packages that a script asks for, installed into an environment in the cache.
 //! * [`draft`]: asks the host, and makes tools of its answer.
 //!
 //! Why: `docs/design/0014-scripts.md`.
 
 pub mod draft;
-mod interpreter;
+pub(crate) mod interpreter;
 mod language;
 mod python;
-mod requirements;
 mod texts;
 mod typescript;
 
@@ -77,7 +75,7 @@ pub struct Scripts {
     rounds: Mutex<HashMap<Arc<str>, u64>>,
     /// Where each copy of a host lies that was looked at: a copy is compared with the binary's files once per process.
     hosts: Mutex<HashMap<(Language, Option<String>), Result<PathBuf, String>>>,
-    /// One environment at a time is made.
+    /// One copy of a host at a time is compiled.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -147,6 +145,9 @@ pub fn read(
     start: &Path,
     project: bool,
 ) -> Read {
+    let needed = script.language.needed(&script);
+    let packages = needed.as_ref().ok().and_then(Option::as_ref);
+    let hash = script.hash();
     let home = Home {
         source: script.language.source(),
         file: Some(origin.file.to_path_buf()),
@@ -154,8 +155,10 @@ pub fn read(
         module: format!("{}.{}", origin.scope.as_str(), script.stem),
         access: origin.access.clone(),
         stem: script.stem.clone(),
-        hash: script.hash(),
-        content: None,
+        // The same before and after it was described: a grant may be what lets it be described.
+        content: Some(hash.clone()),
+        packages: packages.map(|needed| needed.packages.shown()),
+        hash,
     };
     let mut problems = script.problems();
     if problems
@@ -176,13 +179,23 @@ pub fn read(
     if place.scripts.settings.scan == Scan::Strict && problems.len() > before {
         return ready(Vec::new(), problems);
     }
+    let needed = match needed {
+        Ok(needed) => needed,
+        Err(why) => {
+            let problem = Problem::error(home.source, why.kind, why.message).hint(why.hint);
+            problems.push(problem.file(&script.file));
+            return ready(Vec::new(), problems);
+        }
+    };
     if let Access::Untrusted { .. } = origin.access {
-        return unasked(&script, &home, place, problems);
+        return ready_with(unasked(&script, &home, place), problems);
     }
     if !script.may_have_tools() {
         return ready(Vec::new(), problems);
     }
-    match Draft::new(script, home, place, start, project) {
+    match Draft::new(script, home, needed, place, start, project) {
+        // Without the packages it can't say what it is, and nobody granted that they are installed.
+        Ok(draft) if !draft.may_install() => ready_with(draft.as_text_tells(), problems),
         Ok(draft) => match draft.remembered() {
             Some(mut loaded) => {
                 loaded.problems.splice(0..0, problems);
@@ -201,7 +214,7 @@ pub fn read(
 }
 
 /// The tools as far as the text tells: their names and descriptions.
-fn unasked(script: &Script, home: &Home, place: &Arc<Place>, problems: Vec<Problem>) -> Read {
+fn unasked(script: &Script, home: &Home, place: &Arc<Place>) -> Loaded {
     let mut report = Report::new(&script.file, home.source);
     let shown = script.shown();
     let tools = script.declared().filter_map(|(name, description)| {
@@ -210,16 +223,23 @@ fn unasked(script: &Script, home: &Home, place: &Arc<Place>, problems: Vec<Probl
         definition.tool(&shown, Default::default(), None, place, &mut report)
     });
     let tools = tools.collect();
-    let mut problems = problems;
-    problems.extend(report.finish());
-    ready(tools, problems)
+    Loaded {
+        tools,
+        problems: report.finish(),
+        ..Loaded::default()
+    }
+}
+
+fn ready_with(mut loaded: Loaded, problems: Vec<Problem>) -> Read {
+    loaded.problems.splice(0..0, problems);
+    Read::Ready(loaded)
 }
 
 fn ready(tools: Vec<Arc<toolcrib_core::Tool>>, problems: Vec<Problem>) -> Read {
     Read::Ready(Loaded {
         tools,
         problems,
-        afresh: false,
+        ..Loaded::default()
     })
 }
 

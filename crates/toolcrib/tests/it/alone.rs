@@ -79,21 +79,31 @@ fn modules_around_it_are_not_imported() {
         let refused = ["there is no", "cannot import name"];
         assert!(refused.iter().any(|words| told.contains(words)), "{told}");
     }
-    for (import, refused) in [
-        ("import evil from 'evil';", true),
-        ("import './neighbour.mjs';", true),
-        ("await import('./neigh' + 'bour.mjs');", true),
-        ("import fs from 'node:fs';", false),
+    for (import, word) in [
+        ("import evil from 'evil';", Some("evil")),
+        (
+            "import './neighbour.mjs'; const evil = '';",
+            Some("neighbour"),
+        ),
+        (
+            "const { default: evil } = await import('./neigh' + 'bour.mjs');",
+            Some("neighbour"),
+        ),
+        ("import fs from 'node:fs'; const evil = typeof fs;", None),
     ] {
         let tool = format!(
-            "{import}\nexport default {{ description: 'Says', args: {{}}, execute: () => 'other' }};"
+            "{import}\nexport default {{ description: 'Says', args: {{}}, execute: () => `${{evil}}` }};"
         );
         rewrite(&world, "other.ts", &tool);
         let ran = call(&world, "other");
         let errors = world.run(&["errors"]).stdout;
         let told = format!("{import}: {ran:?} {errors}");
         assert!(!told.contains(" ran"), "{told}");
-        assert_eq!(ran.code != 0, refused, "{told}");
+        let wrong = errors.split("other.ts").nth(1).unwrap_or_default();
+        match word {
+            Some(word) => assert!(wrong.contains(word), "{told}"),
+            None => assert_eq!(wrong, "", "{told}"),
+        }
     }
 }
 

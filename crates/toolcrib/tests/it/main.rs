@@ -16,6 +16,7 @@ mod examples;
 mod grants;
 mod hints;
 mod injection;
+mod installs;
 mod last_good;
 mod load;
 mod log;
