@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::address::{self, Reach};
+use crate::address::{self, Never, Reach};
 use crate::host::{HostRule, Way};
 use crate::off_limits;
 use request::Request;
@@ -195,6 +195,10 @@ impl Proxy {
             match address::reach(ip) {
                 Reach::Public => good.push(address),
                 Reach::Private if self.addresses == Addresses::All || listed() => {
+                    good.push(address);
+                }
+                // Networks without the internet have their mirrors there.
+                Reach::Never(Never::Reserved) if self.addresses == Addresses::All => {
                     good.push(address);
                 }
                 Reach::Private => {
