@@ -365,6 +365,7 @@ mod tests {
             "x",
             Path::new("/tools/x.py"),
             text.as_bytes(),
+            Around::Trusted,
             read,
         )
     }
