@@ -19,7 +19,7 @@ use crate::machine::Refusal;
 use crate::plan::{Enforced, Mount, Plan, Road};
 use crate::policy::{Network, Policy};
 use crate::program::Unfolded;
-use crate::proxy::{Denial, Guests, Proxy};
+use crate::proxy::{Addresses, Denial, Guests, Proxy};
 use crate::scratch::Scratch;
 use crate::watch::{Breach, Told, Watched, watch};
 use crate::{Launcher, Rung, StartError, launcher};
@@ -40,6 +40,7 @@ pub(crate) struct Enclosure {
     /// The proxy's, where it listens on the machine's loopback.
     listener: Option<TcpListener>,
     rules: Arc<[HostRule]>,
+    addresses: Addresses,
     denied: Option<mpsc::Sender<Denial>>,
 }
 
@@ -125,16 +126,17 @@ impl Enclosure {
         }
         let group = Group::new(policy)?;
         plan.groups = group.doors();
-        let rules = match &policy.network {
-            Network::Hosts(rules) => rules.as_slice().into(),
-            _ => Arc::default(),
-        };
+        let rules = policy.network.hosts().into();
         Ok(Enclosure {
             plan,
             group,
             scratch,
             listener,
             rules,
+            addresses: match &policy.network {
+                Network::Index(_) => Addresses::All,
+                _ => Addresses::Granted,
+            },
             denied,
         })
     }
@@ -156,6 +158,7 @@ impl Enclosure {
         keep.scratch = self.scratch;
         let mut proxy = Proxy {
             rules: self.rules,
+            addresses: self.addresses,
             denied: self.denied,
             guests: None,
         };

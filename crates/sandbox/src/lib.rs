@@ -62,7 +62,7 @@ pub use environment::Environment;
 pub use host::{HostRule, NotAHost};
 pub use machine::{Controllers, Lack, Machine, Refusal};
 pub use plan::Enforced;
-pub use policy::{Exec, GUARDED, Modes, Network, Policy};
+pub use policy::{Exec, GUARDED, Network, Policy};
 pub use proxy::Denial;
 pub use rung::{Launcher, Rung};
 pub use seatbelt::profile as seatbelt_profile;

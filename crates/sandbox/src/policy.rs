@@ -36,7 +36,6 @@ pub struct Policy {
     pub within: Option<PathBuf>,
     pub exec: Exec,
     pub network: Network,
-    pub modes: Modes,
     pub memory_mb: u64,
     /// 100 is one core.
     pub cpu_percent: u32,
@@ -65,17 +64,21 @@ pub enum Network {
     None,
     /// These hosts, through a proxy of the crib's.
     Hosts(Vec<HostRule>),
+    /// The same for hosts that the user's own settings name as indexes of packages: at whatever address they lie, in the
+    /// user's network or on this machine too, but for the link's own. No tool's grant gives this.
+    Index(Vec<HostRule>),
     /// The machine's own, its loopback included.
     Open,
 }
 
-/// Whether modes, owners and times of files may be changed where no mount keeps the rest of the disk apart. An install
-/// needs it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Modes {
-    Kept,
-    Changed,
+impl Network {
+    /// The hosts that may be reached, where they are named.
+    pub(crate) fn hosts(&self) -> &[HostRule] {
+        match self {
+            Network::Hosts(rules) | Network::Index(rules) => rules,
+            Network::None | Network::Open => &[],
+        }
+    }
 }
 
 impl Default for Policy {
@@ -92,7 +95,6 @@ impl Default for Policy {
             within: None,
             exec: Exec::Once,
             network: Network::None,
-            modes: Modes::Kept,
             memory_mb: 512,
             cpu_percent: 100,
             processes: 64,

@@ -95,7 +95,7 @@ pub fn profile(policy: &Policy, program: &Path, tmp: &Path, proxy: Option<u16>) 
     );
     match (&policy.network, proxy) {
         (Network::Open, _) => text.push_str("(allow network*)\n(allow system-socket)\n"),
-        (Network::Hosts(hosts), Some(port)) if !hosts.is_empty() => {
+        (network, Some(port)) if !network.hosts().is_empty() => {
             let _ = writeln!(
                 text,
                 "(allow network-outbound (remote ip \"localhost:{port}\"))"

@@ -13,14 +13,12 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::{Network as Granted, secret_name};
 use toolcrib_core::{Permit, Reads, SandboxOptions, SourceKind, Tool, Walled};
-use toolcrib_sandbox::{Account, Confinement, Consent, Exec, Modes, Network, Policy, StartError};
+use toolcrib_sandbox::{Account, Confinement, Consent, Exec, Network, Policy, StartError};
 
 use crate::Place;
 use crate::code::Code;
 use crate::worker::{Blueprint, Key, Lent, Pool, Recipe};
 
-/// The most cores that an installer takes.
-const MOST_CPU_PERCENT: u32 = 64 * 100;
 /// No program starts with less.
 const LEAST_MEMORY_MB: u64 = 16;
 
@@ -163,23 +161,6 @@ pub fn walled(account: Result<Option<Account>, StartError>) -> Walled {
             lost: account.lost,
         },
         Err(error) => Walled::Refused(error.to_string()),
-    }
-}
-
-/// The policy of an installer of packages: it may fetch, run what it brings, and write below this folder alone.
-pub fn installing(folder: &Path, read: Vec<PathBuf>) -> Policy {
-    Policy {
-        read,
-        write: vec![folder.to_path_buf()],
-        exec: Exec::Allowed,
-        network: Network::Open,
-        modes: Modes::Changed,
-        memory_mb: 4_096,
-        cpu_percent: MOST_CPU_PERCENT,
-        processes: 512,
-        file_mb: 4_096,
-        tmp_mb: 4_096,
-        ..Policy::default()
     }
 }
 

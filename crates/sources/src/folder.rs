@@ -55,6 +55,11 @@ impl Folder {
         }
     }
 
+    /// Is this entry trusted by itself, and nothing that lies around it?
+    fn is_alone(&self, name: &str) -> bool {
+        self.access != Access::Open && self.access_of(name) == Access::Open
+    }
+
     fn rank(&self) -> Rank {
         Rank::Folder(self.rank)
     }
@@ -69,6 +74,8 @@ struct Known {
     beside: Vec<PathBuf>,
     /// Must it be asked afresh at every reload?
     afresh: bool,
+    /// Does it wait until something was installed?
+    waits: bool,
 }
 
 /// A file that may have changed.
@@ -169,7 +176,7 @@ impl Answered {
         let Answered {
             asked, mut loaded, ..
         } = self;
-        let good = !loaded.tools.is_empty() && !loaded.is_broken() && !asked.stale;
+        let good = !loaded.tools.is_empty() && !loaded.is_broken() && !loaded.waits && !asked.stale;
         loaded.problems.splice(0..0, asked.problems);
         if asked.stale {
             loaded.tools = stale(loaded.tools);
@@ -211,7 +218,8 @@ impl Answered {
             return false;
         };
         known.afresh = self.loaded.afresh;
-        if self.failed {
+        known.waits = self.loaded.waits;
+        if self.failed || self.loaded.waits {
             known.hash = UNANSWERED;
         }
         true
@@ -224,6 +232,8 @@ pub enum Reread {
     #[default]
     Nothing,
     Paths(HashSet<PathBuf>),
+    /// Those that waited for something to be installed.
+    Waiting,
     All,
     /// All, and each is made anew although it reads as before: what it was granted is different.
     Anew,
@@ -232,7 +242,7 @@ pub enum Reread {
 impl Reread {
     fn covers(&self, path: &Path) -> bool {
         match self {
-            Reread::Nothing => false,
+            Reread::Nothing | Reread::Waiting => false,
             // A change inside a folder is a change of the tool that the folder is.
             Reread::Paths(paths) => {
                 paths.contains(path) || paths.iter().any(|dirty| dirty.starts_with(path))
@@ -344,12 +354,13 @@ impl Shelf {
             if kind == FileKind::Program && !self.folder.programs {
                 continue;
             }
-            let mut touched = reread.covers(&path);
+            let waits = self.known.get(&name).is_some_and(|known| known.waits);
+            let mut touched = reread.covers(&path) || (waits && matches!(reread, Reread::Waiting));
             let stamp = match kind {
                 FileKind::Bundle => {
                     let leads_out =
                         || std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
-                    if self.folder.access_of(&name) != Access::Open && leads_out() {
+                    if self.folder.access != Access::Open && leads_out() {
                         continue;
                     }
                     let parts = bundle::parts(&path);

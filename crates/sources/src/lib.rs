@@ -24,6 +24,7 @@ mod entry;
 mod executable;
 mod fields;
 mod folder;
+pub mod install;
 mod options;
 mod origin;
 pub mod permits;
@@ -83,6 +84,7 @@ enum Order {
     Reload(oneshot::Sender<Change>),
     Folders(Vec<Folder>, oneshot::Sender<Change>),
     Remake(oneshot::Sender<Change>),
+    Install(Vec<PathBuf>, oneshot::Sender<Change>),
 }
 
 /// Opens every source and brings what they hold to the crib in one batch.
@@ -121,6 +123,7 @@ pub async fn open(
     };
     if follow == Follow::Changes {
         room.place.workers.attend();
+        room.place.installs.attend();
     }
     let (orders, inbox) = mpsc::channel(16);
     let (tell, trouble) = status::channel(None);
@@ -197,6 +200,12 @@ impl Sources {
             change.join(registered.remake().await);
         }
         change
+    }
+
+    /// Installs what these files need and waits for it. Only a command that is about their tools does so: a crib that
+    /// stays installs in the background.
+    pub async fn install(&self, files: Vec<PathBuf>) -> Change {
+        self.order(|answer| Order::Install(files, answer)).await
     }
 
     /// Why changes may be noticed late, if they may.
@@ -417,6 +426,7 @@ impl Room {
         let mut tick = tokio::time::interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut ticks: u32 = 0;
+        let mut installed = self.place.installs.ended();
         loop {
             let Some(watching) = &mut watch else {
                 match inbox.recv().await {
@@ -438,6 +448,9 @@ impl Room {
                 },
                 Some(answer) = self.asking.join_next() => {
                     self.answered(answer).await;
+                }
+                Ok(()) = installed.changed() => {
+                    self.look(Reread::Waiting).await;
                 }
                 reread = watching.changed() => {
                     self.look(reread).await;
@@ -466,6 +479,22 @@ impl Room {
         self.look(Reread::Anew).await
     }
 
+    /// Waits until what these files need is installed, or can't be.
+    async fn installed(&mut self, files: &[PathBuf]) -> Change {
+        self.place.installs.allow(files);
+        let mut ended = self.place.installs.ended();
+        let mut whole = Change::default();
+        loop {
+            whole.join(self.look(Reread::Waiting).await);
+            whole.join(self.all_answered().await);
+            let busy = self.place.installs.is_busy();
+            if !busy && !ended.has_changed().unwrap_or_default() {
+                return whole;
+            }
+            let _ = ended.changed().await;
+        }
+    }
+
     async fn obey(&mut self, order: Order) {
         let (mut change, answer) = match order {
             Order::Remake(answer) => {
@@ -473,7 +502,15 @@ impl Room {
                 let _ = answer.send(change);
                 return;
             }
-            Order::Reload(answer) => (self.look(Reread::All).await, answer),
+            Order::Install(files, answer) => {
+                let change = self.installed(&files).await;
+                let _ = answer.send(change);
+                return;
+            }
+            Order::Reload(answer) => {
+                self.place.installs.forget_failures();
+                (self.look(Reread::All).await, answer)
+            }
             Order::Folders(folders, answer) => (self.set_folders(folders).await, answer),
         };
         change.join(self.all_answered().await);

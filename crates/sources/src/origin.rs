@@ -21,6 +21,8 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// Must it be asked afresh at every start and reload, because what it says may differ?
     pub afresh: bool,
+    /// Is it to be looked at again when something that it needs was installed?
+    pub waits: bool,
 }
 
 impl Loaded {

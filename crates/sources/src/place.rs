@@ -12,6 +12,7 @@ use toolcrib_sandbox::{Environment, Launcher};
 
 use crate::code::Code;
 use crate::confine::Walls;
+use crate::install::Installs;
 use crate::safe::Safe;
 use crate::script::{ScriptSettings, Scripts};
 use crate::worker::{Limits, Workers};
@@ -35,6 +36,8 @@ pub struct Place {
     pub code: Arc<Code>,
     /// What scripts need beyond that.
     pub scripts: Scripts,
+    /// What is being installed for tools.
+    pub installs: Installs,
     /// What was granted, as it stands now. Only [`crate::Sources::regrant`] changes it later.
     pub grants: watch::Sender<Arc<Grants>>,
     /// The address the crib itself listens on, once it does: no tool may call back into it.
@@ -69,6 +72,7 @@ impl Place {
             walls: Walls::default(),
             code: Arc::default(),
             scripts: Scripts::new(ScriptSettings::default()),
+            installs: Installs::default(),
             grants: watch::Sender::new(Arc::default()),
             own_address: Arc::new(OnceLock::new()),
         }

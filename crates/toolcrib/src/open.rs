@@ -241,19 +241,25 @@ impl Opened {
     /// Brings every source's tools into the crib.
     pub async fn load(&self, follow: Follow) -> Sources {
         let folders = self.settings.folders.clone();
-        let mut work = pin!(toolcrib_sources::open(
+        let work = toolcrib_sources::open(
             self.crib.clone(),
             self.place.clone(),
             folders,
             self.last_good.clone(),
             Some(self.registered()),
             follow,
-        ));
+        );
+        self.with_progress(work).await
+    }
+
+    /// Does what may take long, and tells how far it is.
+    pub async fn with_progress<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
         let mut working = self.place.scripts.working.subscribe();
         let mut progress = Progress::default();
         loop {
             tokio::select! {
-                sources = &mut work => return sources,
+                done = &mut work => return done,
                 Ok(()) = working.changed() => progress.tell(working.borrow_and_update().as_deref()),
             }
         }

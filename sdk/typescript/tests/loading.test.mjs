@@ -1,7 +1,7 @@
 // How files are loaded: texts in place of files, formats, imports, names, and what is said when it does not work.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { folder, runtimes, scriptOf, start, Worker } from "./crib.mjs";
@@ -29,6 +29,80 @@ for (const runtime of runtimes) {
     assert.equal((await worker.ask("health")).result.status, "healthy");
     return { message: error.message, ...error.data };
   }
+
+  /** A project whose packages and neighbours nobody trusts; a bundle and a single file in it that are trusted by themselves. */
+  const around = {
+    "node_modules/evil/package.json": '{"name": "evil", "main": "index.js"}',
+    "node_modules/evil/index.js": "module.exports = 'from the project';",
+    "tools/node_modules/near/package.json": '{"name": "near", "main": "index.js"}',
+    "tools/node_modules/near/index.js": "module.exports = 'from the tools folder';",
+    "tools/neighbour.js": "export default 'from a neighbour';",
+    "tools/common.cjs": "module.exports = 'from a neighbour';",
+  };
+  const modules = {
+    "env/node_modules/good/package.json": '{"name": "good", "main": "index.js"}',
+    "env/node_modules/good/index.js": "module.exports = 'from its environment';",
+  };
+
+  for (const [what, text] of Object.entries({
+    "a package of the project": 'import evil from "evil";',
+    "a package beside it": 'import near from "near";',
+    "a neighbour": 'import neighbour from "./neighbour.js";',
+    "a package by a dynamic import": 'const evil = await import("evil");',
+    "a package by require": 'import { createRequire } from "node:module"; createRequire(import.meta.url)("evil");',
+    "a neighbour by require": 'import { createRequire } from "node:module"; createRequire(import.meta.url)("./common.cjs");',
+  })) {
+    on(`a file that is trusted by itself does not load ${what}`, async (t) => {
+      const root = folder(t, { "tools/a.mjs": `${text}\n${answer(1)}`, ...around });
+      const file = join(root, "tools/a.mjs");
+      const script = scriptOf(file, { alone: true });
+      for (const path of Object.keys(script.texts)) if (path !== file) delete script.texts[path];
+      delete script.resolved;
+      const { error, result } = await new Worker(t, runtime).initialize(script);
+      assert.ok(error, JSON.stringify(result));
+      // The same file loads where the project is trusted.
+      const { result: loaded, error: other } = await new Worker(t, runtime).initialize(scriptOf(file));
+      assert.ok(loaded, JSON.stringify(other));
+    });
+  }
+
+  on("CommonJS that is trusted by itself does not load what lies around it", async (t) => {
+    for (const specifier of ["evil", "./common.cjs"]) {
+      const text = `const found = require(${JSON.stringify(specifier)});\nmodule.exports = { description: "d", args: {}, execute: () => found };`;
+      const root = folder(t, { "tools/a.cjs": text, ...around });
+      const file = join(root, "tools/a.cjs");
+      const script = { ...scriptOf(file), alone: true, resolved: undefined };
+      for (const path of Object.keys(script.texts)) if (path !== file) delete script.texts[path];
+      const { error, result } = await new Worker(t, runtime).initialize(script);
+      assert.ok(error, JSON.stringify(result));
+    }
+  });
+
+  on("a file that is trusted by itself has its environment, the SDK and what Node has", async (t) => {
+    const text = `import good from "good"; import fs from "node:fs"; import { tool } from "@toolcrib/plugin"; import { z } from "zod";\n${answer("[good, typeof fs, typeof tool, typeof z].join()")}`;
+    const root = folder(t, { "tools/a.mjs": text, ...around, ...modules });
+    const file = join(root, "tools/a.mjs");
+    const fields = { alone: true, modules: join(root, "env/node_modules") };
+    const { worker, tools } = await start(t, runtime, file, { fields });
+    assert.equal((await worker.result(tools[0].name, {})), "from its environment,object,function,object");
+  });
+
+  on("a folder that is trusted by itself does not load what a link in it leads to", async (t) => {
+    const root = folder(t, {
+      "tools/a/tool.mjs": `const name = "./" + "link.mjs";\nconst { default: it } = await import(name);\n${answer("it")}`,
+      "tools/a/inside.mjs": "export default 'inside';",
+      ...around,
+    });
+    const file = join(root, "tools/a/tool.mjs");
+    const fields = { alone: true, own: join(root, "tools/a") };
+    symlinkSync("inside.mjs", join(root, "tools/a/link.mjs"));
+    const { worker, tools } = await start(t, runtime, file, { fields });
+    assert.equal((await worker.result(tools[0].name, {})), "inside");
+    rmSync(join(root, "tools/a/link.mjs"));
+    symlinkSync("../neighbour.js", join(root, "tools/a/link.mjs"));
+    const { error, result } = await new Worker(t, runtime).initialize(scriptOf(file, fields));
+    assert.ok(error, JSON.stringify(result));
+  });
 
   on("what was sent runs, whatever lies on the disk", async (t) => {
     const files = {

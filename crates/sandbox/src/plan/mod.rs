@@ -19,7 +19,7 @@ pub use enforced::Enforced;
 use crate::Rung;
 use crate::ground::{Ground, Spot};
 use crate::machine::{LANDLOCK_SCOPES, Machine, Refusal};
-use crate::policy::{Exec, Modes, Network, Policy};
+use crate::policy::{Exec, Network, Policy};
 use crate::system::{DEVICES, PROC};
 
 /// Where the private tmp lies behind mounts.
@@ -198,7 +198,7 @@ impl Plan {
             calls: Calls {
                 exec: policy.exec,
                 sockets: Sockets::on(road),
-                keep_modes: !mounted && policy.modes == Modes::Kept,
+                keep_modes: !mounted,
                 apart: mounted,
                 scoped,
                 counted: groups.memory,
@@ -207,7 +207,7 @@ impl Plan {
             exec: policy.exec,
             program: ground.program.clone(),
             enforced: Enforced::of(policy, machine, rung, road),
-            lost: lost(policy, ground, machine, rung),
+            lost: lost(ground, machine, rung),
             vars: vec![("TMPDIR", tmp.to_path_buf()), ("HOME", tmp.join("home"))],
             placeholders: if mounted {
                 ground.missing.clone()
@@ -230,11 +230,10 @@ impl Plan {
 fn road(policy: &Policy, machine: &Machine, rung: Rung) -> Result<Road, Refusal> {
     match (&policy.network, rung) {
         (Network::Open, _) => Ok(Road::Open),
-        (Network::Hosts(hosts), _) if hosts.is_empty() => Ok(Road::Nowhere),
-        (Network::None, _) => Ok(Road::Nowhere),
-        (Network::Hosts(_), Rung::Namespaces | Rung::NamespacesOnly) => Ok(Road::Listener),
-        (Network::Hosts(_), Rung::Group) if machine.notify => Ok(Road::Asked { port: 0 }),
-        (Network::Hosts(_), Rung::Group) => Err(Refusal::new(
+        (network, _) if network.hosts().is_empty() => Ok(Road::Nowhere),
+        (_, Rung::Namespaces | Rung::NamespacesOnly) => Ok(Road::Listener),
+        (_, Rung::Group) if machine.notify => Ok(Road::Asked { port: 0 }),
+        (_, Rung::Group) => Err(Refusal::new(
             "single hosts can't be allowed here: there are no namespaces, and the kernel's filters can't ask",
             "allow user namespaces, use Linux 5.9 or newer, or grant the whole network",
         )),
@@ -399,7 +398,7 @@ fn rules(policy: &Policy, ground: &Ground, mounted: bool, tmp: &Path) -> Vec<Rul
     rules
 }
 
-fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<String> {
+fn lost(ground: &Ground, machine: &Machine, rung: Rung) -> Vec<String> {
     let mut lost = Vec::new();
     let mut say = |holds: bool, text: &str| lost.extend(holds.then(|| text.to_owned()));
     let group = rung == Rung::Group;
@@ -421,12 +420,8 @@ fn lost(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Vec<
     );
     say(group, "POSIX semaphores and shared memory can't be used");
     say(
-        group && policy.modes == Modes::Kept,
+        group,
         "changing modes and times of files does nothing, not even in the private tmp",
-    );
-    say(
-        group && policy.modes == Modes::Changed,
-        "modes, owners and times of all the user's files can be changed",
     );
     let kept = [
         ground.protect.is_empty(),

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::address::{self, Reach};
+use crate::address::{self, Never, Reach};
 use crate::host::{HostRule, Way};
 use crate::off_limits;
 use request::Request;
@@ -43,10 +43,20 @@ pub struct Denial {
 /// loopback, it serves no others.
 pub(crate) type Guests = Arc<Mutex<HashSet<SocketAddr>>>;
 
+/// At which addresses a host may lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    /// Public ones, and those that a rule names itself.
+    Granted,
+    /// All that anybody may call, because the user's own settings name the host.
+    All,
+}
+
 /// What one process's proxy knows.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub rules: Arc<[HostRule]>,
+    pub addresses: Addresses,
     pub denied: Option<mpsc::Sender<Denial>>,
     /// None where nobody else can reach the listener.
     pub guests: Option<Guests>,
@@ -184,7 +194,13 @@ impl Proxy {
             let listed = || self.rules.iter().any(|rule| rule.lists(ip, *port, *way));
             match address::reach(ip) {
                 Reach::Public => good.push(address),
-                Reach::Private if listed() => good.push(address),
+                Reach::Private if self.addresses == Addresses::All || listed() => {
+                    good.push(address);
+                }
+                // Networks without the internet have their mirrors there.
+                Reach::Never(Never::Reserved) if self.addresses == Addresses::All => {
+                    good.push(address);
+                }
                 Reach::Private => {
                     refused = Some(format!(
                         "{ip}, which is not public and was not granted itself"

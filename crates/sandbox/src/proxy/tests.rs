@@ -24,12 +24,21 @@ async fn server() -> (SocketAddr, tokio::task::JoinHandle<()>) {
 
 /// A proxy with these rules; gives where it listens and what it denied.
 async fn proxy(rules: &[&str], guests: Option<Guests>) -> (SocketAddr, mpsc::Receiver<Denial>) {
+    reaching(Addresses::Granted, rules, guests).await
+}
+
+async fn reaching(
+    addresses: Addresses,
+    rules: &[&str],
+    guests: Option<Guests>,
+) -> (SocketAddr, mpsc::Receiver<Denial>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (denied, heard) = mpsc::channel(8);
     let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
     let proxy = Proxy {
         rules,
+        addresses,
         denied: Some(denied),
         guests,
     };
@@ -161,6 +170,34 @@ async fn a_name_that_leads_home_is_denied() {
         "{answer}"
     );
     assert!(heard.recv().await.unwrap().reason.contains("not public"));
+}
+
+#[tokio::test]
+async fn an_index_may_lie_at_home_but_not_at_the_links_own_addresses() {
+    let (server, _task) = server().await;
+    let rules = [
+        format!("localhost:{}", server.port()),
+        "169.254.169.254".to_owned(),
+    ];
+    let rules = rules.each_ref().map(String::as_str);
+    let (proxy, mut heard) = reaching(Addresses::All, &rules, None).await;
+    let port = server.port();
+    let answer = ask(
+        proxy,
+        &format!("GET http://localhost:{port}/x HTTP/1.1\r\n\r\n"),
+    )
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    // Only the host that was named, at the port that was named.
+    for target in [
+        format!("127.0.0.1:{port}"),
+        "localhost:1".to_owned(),
+        "169.254.169.254:443".to_owned(),
+    ] {
+        let answer = ask(proxy, &format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await;
+        assert!(answer.starts_with("HTTP/1.1 403"), "{target}: {answer}");
+        assert!(heard.recv().await.is_some());
+    }
 }
 
 #[tokio::test]

@@ -188,7 +188,8 @@ impl<'a> Definition<'a> {
             tool: self.which.clone(),
             place: place.clone(),
         };
-        let declared = Permit::declared(&spec.permissions, &spec.sandbox).join(&self.secrets());
+        let mut declared = Permit::declared(&spec.permissions, &spec.sandbox).join(&self.secrets());
+        declared.install = self.home.packages.is_some();
         let reads = Reads::declared(&spec.permissions, &spec.sandbox);
         let Wanted { asks, reads } = permits::wanted(&declared, &reads, &self.home.access, place);
         let runs = (!shown.is_empty()).then(|| format!("runs `{shown}`"));
@@ -197,7 +198,11 @@ impl<'a> Definition<'a> {
         let mut tool = Tool {
             content: content.unwrap_or_else(|| hash.clone()),
             hash,
-            declares: runs.into_iter().chain(permits::told(&asks)).collect(),
+            declares: runs
+                .into_iter()
+                .chain(permits::told(&asks))
+                .chain(self.packages())
+                .collect(),
             asks,
             reads,
             permit: Permit::default(),
@@ -225,6 +230,12 @@ impl<'a> Definition<'a> {
             tool.run = Arc::new(run(Some(pool)));
         }
         Some(Arc::new(tool))
+    }
+
+    /// Which packages would be installed, in words.
+    fn packages(&self) -> Option<String> {
+        let packages = self.home.packages.as_ref()?;
+        Some(format!("needs the packages {packages}"))
     }
 
     /// The secrets that its file names.

@@ -75,6 +75,19 @@ pub struct Home {
     pub hash: String,
     /// What a grant is bound to, where that is not the tool's own hash.
     pub content: Option<String>,
+    /// The packages that have to be installed for it, as a person reads them.
+    pub packages: Option<String>,
+}
+
+impl Home {
+    /// What was granted to its tools, whatever they are called: a file is asked before their names are known.
+    pub fn granted(&self, place: &Place) -> Permit {
+        let origin = self.file.as_deref().and_then(Path::to_str);
+        let content = self.content.as_deref().unwrap_or_default();
+        let grants = place.grants.borrow();
+        let granted = origin.map(|origin| grants.for_origin(origin, content));
+        granted.unwrap_or_default()
+    }
 }
 
 /// Reads an entry. Starts nothing.
@@ -91,6 +104,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         hash: entry.hash.to_owned(),
         // The same before and after it was asked what it is: a grant may be what lets it say so.
         content: Some(entry.hash.to_owned()),
+        packages: None,
     };
     let Some(map) = manifest::parse(entry.manifest, &mut report) else {
         return ready(Vec::new(), report);
@@ -155,7 +169,7 @@ fn ready(tools: Vec<Arc<Tool>>, report: Report) -> Read {
     Read::Ready(Loaded {
         tools,
         problems: report.finish(),
-        afresh: false,
+        ..Loaded::default()
     })
 }
 
@@ -205,13 +219,8 @@ impl Draft {
         loaded
     }
 
-    /// What was granted to this program under any name: it is asked before its names are known.
     fn granted(&self) -> Permit {
-        let origin = self.home.file.as_deref().and_then(Path::to_str);
-        let content = self.home.content.as_deref().unwrap_or_default();
-        let grants = self.place.grants.borrow();
-        let granted = origin.map(|origin| grants.for_origin(origin, content));
-        permits::located(&granted.unwrap_or_default(), &self.place)
+        permits::located(&self.home.granted(&self.place), &self.place)
     }
 
     fn refused(&self, fault: Fault, permit: &Permit) -> Loaded {
@@ -250,7 +259,7 @@ impl Draft {
         Loaded {
             tools: lacking.into_iter().collect(),
             problems: vec![problem],
-            afresh: false,
+            ..Loaded::default()
         }
     }
 
@@ -296,7 +305,7 @@ impl Draft {
         Loaded {
             tools,
             problems: report.finish(),
-            afresh: false,
+            ..Loaded::default()
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::draft::Read;
 use crate::entry::{Content, FileKind, Stamp};
 use crate::executable::{self, MANIFEST, bundle};
 use crate::origin::{Loaded, Origin};
-use crate::script::{self, Language, Script};
+use crate::script::{self, Around, Language, Script};
 use crate::{Place, beneath, plugin};
 
 /// Larger files are not tools; one byte more is read, so that the loader can say so.
@@ -98,6 +98,7 @@ impl Shelf {
                     .filter(|path| *path != file.path)
                     .map(Path::to_path_buf)
                     .chain([requirements_of(&file.path, script.language)])
+                    .filter(|path| script.around.has(path))
                     .collect();
                 (stamp_of(&file.path, &beside), beside)
             }
@@ -129,6 +130,7 @@ impl Shelf {
                 hash,
                 beside,
                 afresh: answered,
+                waits: same && before.is_some_and(|known| known.waits),
             },
             news,
         }
@@ -150,7 +152,8 @@ fn requirements_of(file: &Path, language: Language) -> PathBuf {
 }
 
 impl Folder {
-    /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it.
+    /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it; of an entry that is
+    /// trusted by itself only what really is its own.
     fn read(
         &self,
         name: &str,
@@ -159,10 +162,19 @@ impl Folder {
         allowance: &Allowance,
     ) -> Result<Vec<u8>, String> {
         let said = |error: io::Error| format!("the file can't be read: {error}");
-        let file = match self.access_of(name) {
+        let entry = self.path.join(name);
+        let file = match &self.access {
             Access::Untrusted { .. } => {
-                let below = path.strip_prefix(&self.path).unwrap_or(path);
-                let opened = beneath::open(&self.path, &below.to_string_lossy());
+                let alone = self.is_alone(name);
+                if alone && entry.is_symlink() {
+                    return Err("it is a link, and only itself is trusted".to_owned());
+                }
+                let base = match alone && path != entry {
+                    true => &entry,
+                    false => &self.path,
+                };
+                let below = path.strip_prefix(base).unwrap_or(path);
+                let opened = beneath::open(base, &below.to_string_lossy());
                 opened
                     .map_err(|error| format!("the file can't be read: {error}"))?
                     .file
@@ -229,7 +241,16 @@ impl Folder {
         }
     }
 
-    /// A script with what it imports; of an untrusted project its own text alone.
+    /// How much of what lies around an entry belongs to it.
+    fn around(&self, entry: &Candidate) -> Around {
+        match (self.is_alone(&entry.name), entry.kind) {
+            (false, _) => Around::Trusted,
+            (true, FileKind::Bundle) => Around::Folder(entry.path.clone()),
+            (true, _) => Around::Nothing,
+        }
+    }
+
+    /// A script with what it imports; of an untrusted project its own text, and the packages that it would need.
     fn script(
         &self,
         language: Language,
@@ -240,8 +261,15 @@ impl Folder {
         allowance: &Allowance,
     ) -> Result<Script, String> {
         let text = self.read(&entry.name, path, MAX_FILE + 1, allowance)?;
-        if self.access_of(&entry.name) != Access::Open {
-            return Ok(Script::alone(language, stem, path, &text));
+        let around = self.around(entry);
+        if self.access != Access::Open {
+            let trusted = self.is_alone(&entry.name);
+            let requirements = requirements_of(path, language);
+            let read = |path: &Path| {
+                let wanted = trusted || path == requirements;
+                wanted.then(|| self.read(&entry.name, path, MAX_FILE + 1, allowance).ok())?
+            };
+            return Ok(Script::gather(language, stem, path, &text, around, read));
         }
         // Only what the confined process could read itself: a link, or an import that leads elsewhere, brings nothing in.
         let project = place
@@ -259,7 +287,7 @@ impl Folder {
             let within = own.iter().any(|folder| real.starts_with(folder));
             within.then(|| self.read(&entry.name, &real, MAX_FILE + 1, allowance).ok())?
         };
-        Ok(Script::gather(language, stem, path, &text, read))
+        Ok(Script::gather(language, stem, path, &text, around, read))
     }
 
     fn bundle(
@@ -439,14 +467,16 @@ impl Folder {
             FileKind::Plugin => Content::Text(kept),
             FileKind::Program => return None,
             FileKind::Script(language) => {
-                let script = Script::kept(language, stem(&file.name), &file.path, &kept)?;
+                let around = self.around(file);
+                let script = Script::kept(language, stem(&file.name), &file.path, &kept, around)?;
                 Content::Script(Box::new(script))
             }
             FileKind::Bundle => {
                 let parts = bundle::parts(&file.path);
                 match bundle::script(&file.path, &parts) {
                     Some((language, path)) => {
-                        let script = Script::kept(language, &file.name, path, &kept)?;
+                        let around = self.around(file);
+                        let script = Script::kept(language, &file.name, path, &kept, around)?;
                         Content::Script(Box::new(script))
                     }
                     None => Content::Bundle {

@@ -45,7 +45,7 @@ pub fn load(text: &[u8], origin: &Origin, place: &Arc<Place>) -> Loaded {
     Loaded {
         tools,
         problems: report.finish(),
-        afresh: false,
+        ..Loaded::default()
     }
 }
 

@@ -204,6 +204,7 @@ fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) -> Option<
         stem: tool.name.clone(),
         hash: String::new(),
         content: None,
+        packages: None,
     };
     let definition = Definition::remembered(&home, known);
     let tool = definition.tool(&manifest.shown, manifest.retries, None, place, report)?;

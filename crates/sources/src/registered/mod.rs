@@ -70,7 +70,7 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
         return Loaded {
             tools: Vec::new(),
             problems: report.finish(),
-            afresh: false,
+            ..Loaded::default()
         };
     };
     // Values of variables go into no hash that others may see; the revision stands for them.
@@ -84,6 +84,7 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
         stem: tool.name.clone(),
         hash: format!("{}-{}-{stamp}", tool.id, tool.revision),
         content: Some(content),
+        packages: None,
     };
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
     let workshop = Workshop::new(manifest.blueprint(&tool.name), Key(key.into()), own(tool))
@@ -98,7 +99,7 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
     Loaded {
         tools: made.into_iter().collect(),
         problems: report.finish(),
-        afresh: false,
+        ..Loaded::default()
     }
 }
 

@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Mask, Permit, Problem, Retries, Scope};
+use toolcrib_core::{
+    BoxFuture, Call, CallError, CallResult, ErrorType, Mask, Permit, Problem, Retries, Run, Scope,
+};
 
-use super::Script;
-use super::requirements::Environment;
+use super::language::Needed;
+use super::unasked;
+use super::{Around, Script};
 use crate::Place;
 use crate::confine::Workshop;
 use crate::draft::Afterwards;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
+use crate::install::{Install, Mode, Progress};
 use crate::origin::Loaded;
 use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED, said as said_by_tool};
 
@@ -25,8 +29,26 @@ pub struct Draft {
     place: Arc<Place>,
     workshop: Workshop,
     program: PathBuf,
+    /// The copy of the host that it runs in.
+    host: PathBuf,
     key: Key,
-    environment: Option<Environment>,
+    environment: Option<Install>,
+    /// May its packages be installed?
+    granted: bool,
+}
+
+/// A tool whose packages are not there yet.
+struct Waiting {
+    why: String,
+    hint: &'static str,
+}
+
+impl Run for Waiting {
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult> {
+        let name = call.tool.name();
+        let error = CallError::unavailable(format!("`{name}` can't be called yet: {}", self.why));
+        Box::pin(std::future::ready(Err(error.hint(self.hint))))
+    }
 }
 
 impl Draft {
@@ -34,6 +56,7 @@ impl Draft {
     pub fn new(
         script: Script,
         home: Home,
+        needed: Option<Needed>,
         place: &Arc<Place>,
         start: &Path,
         project: bool,
@@ -43,16 +66,22 @@ impl Draft {
             Box::new(problem.file(&script.file))
         };
         let language = script.language;
-        let host = place.scripts.host(language).map_err(|why| {
+        let scope = home.scope.unwrap_or(Scope::Global);
+        let granted = home.granted(place);
+        let mode = match granted.install && granted.exec {
+            true => Mode::Built,
+            false => Mode::Unpacked,
+        };
+        let way = language.way(&script, needed.as_ref(), mode, place, scope, project);
+        let way = way.map_err(|why| problem(why.kind, why.message, why.hint))?;
+        let host = place.scripts.host(language, language.owner(&way));
+        let host = host.map_err(|why| {
             let hint = match language.host() {
                 Some(_) => "make room, or set XDG_CACHE_HOME to a folder that this user may write",
                 None => "build Toolcrib on a machine that has Node.js and npm",
             };
             problem(ErrorType::Io, format!("its host is not there: {why}"), hint)
         })?;
-        let scope = home.scope.unwrap_or(Scope::Global);
-        let way = language.way(&script, host, place, scope, project);
-        let way = way.map_err(|why| problem(why.kind, why.message, why.hint))?;
         let digest = Sha256::new()
             .chain_update(&home.hash)
             .chain_update([0])
@@ -61,14 +90,17 @@ impl Draft {
             .chain_update(host.as_os_str().as_encoded_bytes())
             .chain_update([0])
             .chain_update(start.as_os_str().as_encoded_bytes())
+            .chain_update(format!("{:?}", script.around))
             .finalize();
         let key = Key(format!("script-{}", crate::folder::hex(&digest)).into());
         let script = Arc::new(script);
         let environment = way.environment;
+        let mut args = way.flags;
+        args.push(host.join(language.host_program()).into());
         let blueprint = Blueprint {
             name: home.stem.clone(),
             program: way.program.into_os_string(),
-            args: way.args,
+            args,
             dir: start.to_path_buf(),
             vars: Vec::new(),
             size: 1,
@@ -79,7 +111,7 @@ impl Draft {
             greeting: Some(greeting(script.clone(), environment.as_ref(), place)),
         };
         let program = PathBuf::from(&blueprint.program);
-        let mut own = vec![host.to_path_buf()];
+        let mut own = vec![host.clone()];
         match start == place.directory() {
             true => own.extend(script.files().map(Path::to_path_buf)),
             false => own.push(start.to_path_buf()),
@@ -96,9 +128,73 @@ impl Draft {
             place: place.clone(),
             workshop,
             program,
+            host,
             key,
             environment,
+            granted: granted.install,
         })
+    }
+
+    /// May its packages be installed, if it needs any?
+    pub fn may_install(&self) -> bool {
+        self.environment.is_none() || self.granted
+    }
+
+    /// Its tools as far as the text tells, or at least one to be granted something.
+    pub fn as_text_tells(&self) -> Loaded {
+        let mut loaded = unasked(&self.script, &self.home, &self.place);
+        if loaded.tools.is_empty() {
+            let mut report = Report::new(&self.script.file, self.home.source);
+            let stem = Definition::declared(&self.home, &self.home.stem, None);
+            let shown = self.script.shown();
+            let tool = stem.tool(&shown, Retries::default(), None, &self.place, &mut report);
+            loaded.tools.extend(tool);
+            loaded.problems.extend(report.finish());
+        }
+        loaded
+    }
+
+    /// The same while its packages are not there.
+    fn waiting(&self, why: String, hint: &'static str) -> Loaded {
+        let mut loaded = self.as_text_tells();
+        for tool in &mut loaded.tools {
+            let why = why.clone();
+            Arc::make_mut(tool).run = Arc::new(Waiting { why, hint });
+        }
+        let problem = Problem::error(self.home.source, ErrorType::Import, why).warning();
+        loaded
+            .problems
+            .push(problem.file(&self.script.file).hint(hint));
+        Loaded {
+            waits: true,
+            ..loaded
+        }
+    }
+
+    /// What there is to say as long as the packages are not there that it needs. Begins to install them; never waits.
+    fn unready(&self) -> Option<Loaded> {
+        let install = self.environment.as_ref()?;
+        let installs = &self.place.installs;
+        let packages = install.packages();
+        match installs.want(install, &self.script.file, &self.home.hash, &self.place) {
+            Progress::Ready => None,
+            Progress::Installing => Some(self.waiting(
+                format!("installing packages: {packages}"),
+                "call it again when that is done, in a moment or a few minutes; the list of tools then changes",
+            )),
+            Progress::NotBegun => Some(self.waiting(
+                format!("its packages are not installed yet: {packages}"),
+                "`toolcrib call` of its tool installs them, and so does a crib that serves",
+            )),
+            Progress::Failed(why) => {
+                let problem = Problem::error(self.home.source, ErrorType::Import, why.message);
+                let refused = self.refused(problem.hint(why.hint));
+                Some(Loaded {
+                    waits: true,
+                    ..refused
+                })
+            }
+        }
     }
 
     pub fn file(&self) -> &Path {
@@ -114,23 +210,19 @@ impl Draft {
 
     /// The tools as they were described before, if everything is as it was then.
     pub fn remembered(&self) -> Option<Loaded> {
-        let ready = self.environment.as_ref().is_none_or(Environment::is_ready);
+        let ready = self.environment.as_ref().is_none_or(Install::is_ready);
         let hello = ready.then(|| self.place.descriptions.read(&self.key.0))??;
         Some(self.finish(&hello))
     }
 
-    /// Asks the host, after the packages are there that the script needs.
+    /// Asks the host, once the packages are there that the script needs.
     pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
-        if let Some(environment) = &self.environment
-            && let Err(not_made) = environment.make(&self.place, &self.home.stem).await
-        {
-            let source = self.home.source;
-            let problem = Problem::error(source, ErrorType::Import, not_made.message);
-            return self.refused(problem.hint(not_made.hint));
+        if let Some(loaded) = self.unready() {
+            return loaded;
         }
         self.script
             .language
-            .warm_up(&self.program, &self.place)
+            .warm_up(&self.program, &self.host, &self.place)
             .await;
         // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
         let first = self.workshop.first_pool(&Permit::default(), &self.place);
@@ -252,12 +344,13 @@ impl Draft {
             tools,
             problems,
             afresh: list.into_iter().flatten().any(afresh),
+            waits: false,
         }
     }
 }
 
 /// What the host is told of the script.
-fn greeting(script: Arc<Script>, environment: Option<&Environment>, place: &Place) -> Greeting {
+fn greeting(script: Arc<Script>, environment: Option<&Install>, place: &Place) -> Greeting {
     let directory = place.directory().to_path_buf();
     let modules = environment.map(|environment| environment.folder.join("node_modules"));
     Greeting(Arc::new(move || {
@@ -267,6 +360,12 @@ fn greeting(script: Arc<Script>, environment: Option<&Environment>, place: &Plac
         told.insert("directory".to_owned(), json!(directory));
         if let Some(modules) = &modules {
             told.insert("modules".to_owned(), json!(modules));
+        }
+        if script.around != Around::Trusted {
+            told.insert("alone".to_owned(), json!(true));
+        }
+        if let Around::Folder(folder) = &script.around {
+            told.insert("own".to_owned(), json!(folder));
         }
         Map::from_iter([("script".to_owned(), Value::Object(told))])
     }))

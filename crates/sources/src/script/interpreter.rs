@@ -23,7 +23,9 @@ impl Interpreter {
         if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
             return None;
         }
-        let stamp = (meta.dev(), meta.ino(), meta.size(), meta.mtime());
+        let modified = (meta.mtime(), meta.mtime_nsec());
+        let changed = (meta.ctime(), meta.ctime_nsec());
+        let stamp = (meta.dev(), meta.ino(), meta.size(), modified, changed);
         let identity = format!("{}:{stamp:?}", program.display());
         Some(Interpreter { program, identity })
     }

@@ -4,17 +4,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Scope, SourceKind};
 use toolcrib_hosts::Host;
 use toolcrib_scan::{Declared, Finding, Position, SyntaxError};
 
-use super::requirements::Environment;
 use super::texts::Script;
 use super::{python, typescript};
 use crate::Place;
+use crate::install::packages::Packages;
+use crate::install::{Install, Mode};
 
 /// A language that has a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     Python,
     TypeScript,
@@ -46,9 +48,17 @@ pub struct Way {
     pub program: PathBuf,
     /// Differs when another program stands at the same place, or other packages.
     pub identity: String,
-    pub args: Vec<OsString>,
+    /// What the program is given before the host.
+    pub flags: Vec<OsString>,
     /// The packages it needs.
-    pub environment: Option<Environment>,
+    pub environment: Option<Install>,
+}
+
+/// The packages that a script needs.
+pub struct Needed {
+    pub packages: Packages,
+    /// As `package.json` has them.
+    dependencies: Map<String, Value>,
 }
 
 /// Why a script can't be run here.
@@ -138,27 +148,50 @@ impl Language {
         }
     }
 
+    /// The packages that have to be installed for a script, or why what it names can't be.
+    pub fn needed(self, script: &Script) -> Result<Option<Needed>, NoWay> {
+        let needed = match self {
+            Language::Python => python_packages(script),
+            Language::TypeScript => typescript_packages(script),
+        };
+        Ok(needed?.filter(|needed| !needed.packages.is_empty()))
+    }
+
     /// How this script is run; `trusted` says whether all of its folder is.
     pub fn way(
         self,
         script: &Script,
-        host: &Path,
+        needed: Option<&Needed>,
+        mode: Mode,
         place: &Place,
         scope: Scope,
         trusted: bool,
     ) -> Result<Way, NoWay> {
         match self {
-            Language::Python => python_way(script, host, place, scope, trusted),
-            Language::TypeScript => typescript_way(script, host, place),
+            Language::Python => python_way(needed, mode, place, scope, trusted),
+            Language::TypeScript => typescript_way(script, needed, mode, place),
         }
     }
 
-    /// Lets an interpreter prepare the host, once: a confined process can't keep what it has compiled.
-    pub async fn warm_up(self, interpreter: &Path, place: &Place) {
-        if self == Language::Python
-            && let Ok(host) = place.scripts.host(self)
-        {
-            python::compile(interpreter, host, place).await;
+    /// Whose copy of the host is used. An interpreter that compiles the host has one of its own; a host that nobody
+    /// writes is shared.
+    pub fn owner(self, way: &Way) -> Option<String> {
+        let digest = Sha256::digest(&way.identity);
+        (self == Language::Python).then(|| crate::folder::hex(&digest[..8]))
+    }
+
+    /// What of the host's folder a program is given to run.
+    pub fn host_program(self) -> &'static str {
+        match self {
+            Language::Python => "toolcrib_host",
+            Language::TypeScript => "host.mjs",
+        }
+    }
+
+    /// Lets an interpreter prepare its copy of the host, once: a confined process can't keep what it has compiled.
+    pub async fn warm_up(self, interpreter: &Path, copy: &Path, place: &Place) {
+        if self == Language::Python {
+            python::compile(interpreter, copy, place).await;
         }
     }
 
@@ -171,9 +204,47 @@ impl Language {
     }
 }
 
+const NAMES_ONLY: &str = "name packages of the index with their versions, such as `requests>=2.31`; an index of your own goes into your own settings";
+
+fn python_packages(script: &Script) -> Result<Option<Needed>, NoWay> {
+    let packages = script.packages().transpose().map_err(|why| {
+        let hint = "write `# /// script`, `# dependencies = [\"name\"]`, `# ///`, each on a line of its own";
+        let message = format!("the packages it names can't be read: {why}");
+        NoWay::new(ErrorType::Validation, message, hint)
+    })?;
+    let read = packages.map(Packages::python).transpose();
+    let packages = read.map_err(|why| {
+        let message = format!("the packages it names can't be installed: {why}");
+        NoWay::new(ErrorType::Validation, message, NAMES_ONLY)
+    })?;
+    Ok(packages.map(|packages| Needed {
+        packages,
+        dependencies: Map::new(),
+    }))
+}
+
+fn typescript_packages(script: &Script) -> Result<Option<Needed>, NoWay> {
+    // Packages that somebody has installed beside the file are taken as they are.
+    let own = script.file.with_file_name("node_modules");
+    let Some(text) = script.requirements.as_deref().filter(|_| !own.is_dir()) else {
+        return Ok(None);
+    };
+    let wrong = |why: String, hint: &'static str| {
+        let message = format!("the package.json beside it can't be taken: {why}");
+        NoWay::new(ErrorType::Validation, message, hint)
+    };
+    let dependencies =
+        typescript::dependencies(text).map_err(|why| wrong(why, "mend it and save"))?;
+    let packages = Packages::node(&dependencies).map_err(|why| wrong(why, NAMES_ONLY))?;
+    Ok(Some(Needed {
+        packages,
+        dependencies,
+    }))
+}
+
 fn python_way(
-    script: &Script,
-    host: &Path,
+    needed: Option<&Needed>,
+    mode: Mode,
     place: &Place,
     scope: Scope,
     trusted: bool,
@@ -186,65 +257,47 @@ fn python_way(
             hint,
         )
     })?;
-    let packages = script.packages().transpose().map_err(|why| {
-        let hint = "write `# /// script`, `# dependencies = [\"name\"]`, `# ///`, each on a line of its own";
-        let message = format!("the packages it names can't be read: {why}");
-        NoWay::new(ErrorType::Validation, message, hint)
-    })?;
-    let environment = packages
-        .filter(|text| !text.trim().is_empty())
-        .map(|text| Environment::python(text, &base, place));
+    let environment = needed.map(|needed| Install::python(&needed.packages, &base, mode, place));
     let (program, identity) = match &environment {
         Some(environment) => (
             environment.folder.join("bin/python"),
-            environment.identity(),
+            environment.identity().to_owned(),
         ),
         None => (base.program, base.identity),
     };
     Ok(Way {
         program,
         identity,
-        args: vec![
-            "-X".into(),
-            "utf8".into(),
-            host.join("toolcrib_host").into(),
-        ],
+        flags: vec!["-X".into(), "utf8".into()],
         environment,
     })
 }
 
-fn typescript_way(script: &Script, host: &Path, place: &Place) -> Result<Way, NoWay> {
+fn typescript_way(
+    script: &Script,
+    needed: Option<&Needed>,
+    mode: Mode,
+    place: &Place,
+) -> Result<Way, NoWay> {
     let runtime = typescript::runtime(place, script.bun()).map_err(|why| {
         let message = format!("nothing was found to run it: {}", why.message);
         NoWay::new(ErrorType::Import, message, why.hint)
     })?;
-    let packages = match script.requirements.as_deref().map(typescript::packages) {
-        None => None,
-        Some(Ok(packages)) => packages,
-        Some(Err(why)) => {
-            let message = format!("the package.json beside it can't be read: {why}");
-            return Err(NoWay::new(
-                ErrorType::Validation,
-                message,
-                "mend it and save",
-            ));
-        }
-    };
-    // Packages that somebody has installed beside the file are taken as they are.
-    let own = script.file.with_file_name("node_modules");
-    let environment = packages
-        .filter(|_| !own.is_dir())
-        .map(|packages| Environment::node(&packages, &runtime.interpreter, place));
+    let environment = needed.map(|needed| {
+        let Needed {
+            packages,
+            dependencies,
+        } = needed;
+        Install::node(packages, dependencies, &runtime.interpreter, mode, place)
+    });
     let mut identity = runtime.interpreter.identity.clone();
     if let Some(environment) = &environment {
-        identity.push_str(&environment.identity());
+        identity.push_str(environment.identity());
     }
-    let mut args = runtime.flags;
-    args.push(host.join("host.mjs").into());
     Ok(Way {
         program: runtime.interpreter.program,
         identity,
-        args,
+        flags: runtime.flags,
         environment,
     })
 }

@@ -9,22 +9,20 @@
 //! * [`language`]: what differs between languages. A new one is a case there, a reader and a host.
 //! * [`texts`]: a script with the files that it imports.
 //! * [`python`], [`typescript`]: what their imports mean, and what runs them; [`interpreter`]: where that is found.
-//! * [`requirements`]: packages that a script asks for, installed into an environment in the cache.
 //! * [`draft`]: asks the host, and makes tools of its answer.
 //!
 //! Why: `docs/design/0014-scripts.md`.
 
 pub mod draft;
-mod interpreter;
+pub(crate) mod interpreter;
 mod language;
 mod python;
-mod requirements;
 mod texts;
 mod typescript;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 use toolcrib_core::{Access, ErrorType, Problem};
@@ -32,7 +30,7 @@ use toolcrib_scan::Finding;
 
 pub use draft::Draft;
 pub use language::Language;
-pub use texts::Script;
+pub use texts::{Around, Script};
 
 use crate::draft::Read;
 use crate::executable::Home;
@@ -75,8 +73,9 @@ pub struct Scripts {
     pub working: watch::Sender<Option<String>>,
     /// How often each script was described afresh, which makes its pools differ.
     rounds: Mutex<HashMap<Arc<str>, u64>>,
-    hosts: [OnceLock<Result<PathBuf, String>>; 2],
-    /// One environment at a time is made.
+    /// Where each copy of a host lies that was looked at: a copy is compared with the binary's files once per process.
+    hosts: Mutex<HashMap<(Language, Option<String>), Result<PathBuf, String>>>,
+    /// One copy of a host at a time is compiled.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -86,7 +85,7 @@ impl Scripts {
             settings,
             working: watch::Sender::new(None),
             rounds: Mutex::default(),
-            hosts: Default::default(),
+            hosts: Mutex::default(),
             making: tokio::sync::Mutex::new(()),
         }
     }
@@ -108,10 +107,10 @@ impl Scripts {
         self.current(key)
     }
 
-    /// The folder of a language's host, laid out on first use.
-    fn host(&self, language: Language) -> Result<&Path, &str> {
-        let once = &self.hosts[language as usize];
-        let laid = once.get_or_init(|| {
+    /// The copy of a language's host that is this owner's, laid out on first use.
+    fn host(&self, language: Language, owner: Option<String>) -> Result<PathBuf, String> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let lay_out = |owner: Option<&str>| {
             let missing = || {
                 format!(
                     "{} tools are not in this build of Toolcrib",
@@ -119,11 +118,21 @@ impl Scripts {
                 )
             };
             let host = language.host().ok_or_else(missing)?;
-            let place = host.folder(&self.settings.cache);
-            host.lay_out(&self.settings.cache)
+            let place = host.folder(&self.settings.cache, owner);
+            host.lay_out(&self.settings.cache, owner)
                 .map_err(|error| format!("`{}` can't be written: {error}", place.display()))
-        });
-        laid.as_deref().map_err(String::as_str)
+        };
+        let key = (language, owner);
+        // Who removes the cache while the crib runs gets a new one.
+        if let Some(known) = hosts.get(&key).filter(|known| {
+            let folder = known.as_deref();
+            folder.is_ok_and(Path::is_dir)
+        }) {
+            return known.clone();
+        }
+        let laid = lay_out(key.1.as_deref());
+        hosts.insert(key, laid.clone());
+        laid
     }
 }
 
@@ -136,6 +145,9 @@ pub fn read(
     start: &Path,
     project: bool,
 ) -> Read {
+    let needed = script.language.needed(&script);
+    let packages = needed.as_ref().ok().and_then(Option::as_ref);
+    let hash = script.hash();
     let home = Home {
         source: script.language.source(),
         file: Some(origin.file.to_path_buf()),
@@ -143,8 +155,10 @@ pub fn read(
         module: format!("{}.{}", origin.scope.as_str(), script.stem),
         access: origin.access.clone(),
         stem: script.stem.clone(),
-        hash: script.hash(),
-        content: None,
+        // The same before and after it was described: a grant may be what lets it be described.
+        content: Some(hash.clone()),
+        packages: packages.map(|needed| needed.packages.shown()),
+        hash,
     };
     let mut problems = script.problems();
     if problems
@@ -165,13 +179,23 @@ pub fn read(
     if place.scripts.settings.scan == Scan::Strict && problems.len() > before {
         return ready(Vec::new(), problems);
     }
+    let needed = match needed {
+        Ok(needed) => needed,
+        Err(why) => {
+            let problem = Problem::error(home.source, why.kind, why.message).hint(why.hint);
+            problems.push(problem.file(&script.file));
+            return ready(Vec::new(), problems);
+        }
+    };
     if let Access::Untrusted { .. } = origin.access {
-        return unasked(&script, &home, place, problems);
+        return ready_with(unasked(&script, &home, place), problems);
     }
     if !script.may_have_tools() {
         return ready(Vec::new(), problems);
     }
-    match Draft::new(script, home, place, start, project) {
+    match Draft::new(script, home, needed, place, start, project) {
+        // Without the packages it can't say what it is, and nobody granted that they are installed.
+        Ok(draft) if !draft.may_install() => ready_with(draft.as_text_tells(), problems),
         Ok(draft) => match draft.remembered() {
             Some(mut loaded) => {
                 loaded.problems.splice(0..0, problems);
@@ -190,7 +214,7 @@ pub fn read(
 }
 
 /// The tools as far as the text tells: their names and descriptions.
-fn unasked(script: &Script, home: &Home, place: &Arc<Place>, problems: Vec<Problem>) -> Read {
+fn unasked(script: &Script, home: &Home, place: &Arc<Place>) -> Loaded {
     let mut report = Report::new(&script.file, home.source);
     let shown = script.shown();
     let tools = script.declared().filter_map(|(name, description)| {
@@ -199,16 +223,23 @@ fn unasked(script: &Script, home: &Home, place: &Arc<Place>, problems: Vec<Probl
         definition.tool(&shown, Default::default(), None, place, &mut report)
     });
     let tools = tools.collect();
-    let mut problems = problems;
-    problems.extend(report.finish());
-    ready(tools, problems)
+    Loaded {
+        tools,
+        problems: report.finish(),
+        ..Loaded::default()
+    }
+}
+
+fn ready_with(mut loaded: Loaded, problems: Vec<Problem>) -> Read {
+    loaded.problems.splice(0..0, problems);
+    Read::Ready(loaded)
 }
 
 fn ready(tools: Vec<Arc<toolcrib_core::Tool>>, problems: Vec<Problem>) -> Read {
     Read::Ready(Loaded {
         tools,
         problems,
-        afresh: false,
+        ..Loaded::default()
     })
 }
 

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 use toolcrib_core::Scope;
 use toolcrib_sandbox::{Command, Exit, Policy};
 use toolcrib_scan::SyntaxError;
@@ -77,13 +76,24 @@ pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpr
     let project = place.project.as_deref();
     let venv = project.filter(|_| trusted && scope == Scope::Local);
     let venv = venv.map(|project| project.join(".venv"));
-    let environments = venv.iter().chain(&settings.virtual_env);
+    // The one in which the crib was started may be the project's own.
+    let activated = settings.virtual_env.iter();
+    let activated = activated.filter(|folder| trusted || !lies_in(folder, project));
+    let environments = venv.iter().chain(activated);
     let mut found = environments.filter_map(|folder| Interpreter::at(folder.join("bin/python")));
     if let Some(interpreter) = found.next() {
         return Ok(interpreter);
     }
     let found = Interpreter::on_path("python3", place);
     found.ok_or_else(|| "there is no `python3` on the PATH".to_owned())
+}
+
+/// Does it lie in the project, by its path or by where that leads?
+fn lies_in(folder: &Path, project: Option<&Path>) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    project.is_some_and(|project| {
+        folder.starts_with(project) || real(folder).starts_with(real(project))
+    })
 }
 
 /// What the host is told of the texts.
@@ -95,27 +105,40 @@ pub fn told(script: &Script) -> Map<String, Value> {
     Map::from_iter([("texts".to_owned(), Value::Object(texts))])
 }
 
-/// Compiles the host's files for this interpreter, unless it has been done. Without it every start would compile them.
-pub async fn compile(interpreter: &Path, host: &Path, place: &Place) {
-    let Some(found) = Interpreter::at(interpreter.to_path_buf()) else {
+/// Compiles this interpreter's own copy of the host, unless it has been done. Without it every start would compile it.
+///
+/// The interpreter may be a project's: of the copy it writes the folders for bytecode and nothing else, and what it puts
+/// there only its own tools read. The mark that says it is done lies beside the copy, where it writes nothing.
+pub async fn compile(interpreter: &Path, copy: &Path, place: &Place) {
+    // What is written is named by where it really lies.
+    let Ok(copy) = &copy.canonicalize() else {
         return;
     };
-    let digest = Sha256::digest(&found.identity);
-    let mark = host.join(format!(".compiled-{}", crate::folder::hex(&digest[..8])));
-    if mark.exists() {
+    let mark = PathBuf::from(format!("{}.compiled", copy.display()));
+    let bytecode = toolcrib_hosts::PYTHON.bytecode_folders(copy);
+    // A copy that was laid out anew has none.
+    let is_done = || mark.exists() && bytecode.iter().all(|folder| folder.is_dir());
+    if is_done() {
         return;
     }
     let _turn = place.scripts.making.lock().await;
-    if mark.exists() {
+    if is_done() {
         return;
     }
+    for folder in &bytecode {
+        if let Err(error) = std::fs::create_dir_all(folder) {
+            tracing::debug!(%error, "the host could not be compiled");
+            return;
+        }
+    }
     let policy = Policy {
-        write: vec![host.to_path_buf()],
+        read: vec![copy.to_path_buf()],
+        write: bytecode.clone(),
         ..Policy::default()
     };
-    let command = Command::new(interpreter, host, place.holding(policy))
-        .args(["-X", "utf8", "-m", "compileall", "-q"])
-        .args([host]);
+    let command = Command::new(interpreter, copy, place.holding(policy))
+        .args(["-I", "-S", "-X", "utf8", "-m", "compileall", "-q"])
+        .args([copy]);
     let done = capture(command, place, "toolcrib").await;
     match done {
         Ok(done) if done.exit == Exit::Code(0) => {

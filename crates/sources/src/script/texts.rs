@@ -18,12 +18,36 @@ pub const MAX_TEXT: u64 = BUDGET.bytes as u64;
 const MAX_FILES: usize = 200;
 const MAX_ALL: usize = 4 * 1_024 * 1_024;
 
+/// How much of what lies around a script belongs to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Around {
+    /// What it imports from beside it, and the packages above it.
+    #[default]
+    Trusted,
+    /// Nothing: it is a file that is trusted by itself.
+    Nothing,
+    /// This folder, which is trusted by itself.
+    Folder(PathBuf),
+}
+
+impl Around {
+    /// May this file be part of the script at `file`?
+    pub fn has(&self, file: &Path) -> bool {
+        match self {
+            Around::Trusted => true,
+            Around::Nothing => false,
+            Around::Folder(folder) => file.starts_with(folder),
+        }
+    }
+}
+
 /// A script: its own text and those of the files that it imports from beside it.
 pub struct Script {
     pub language: Language,
     /// What its tools are called after where they have no name: the file's name without suffix, or the folder's.
     pub stem: String,
     pub file: PathBuf,
+    pub around: Around,
     texts: BTreeMap<PathBuf, Text>,
     /// What the file beside it says of the packages it needs.
     pub requirements: Option<String>,
@@ -54,12 +78,15 @@ impl Script {
         stem: &str,
         file: &Path,
         text: &[u8],
+        around: Around,
         read: impl Fn(&Path) -> Option<Vec<u8>>,
     ) -> Script {
+        let read = |path: &Path| around.has(path).then(|| read(path))?;
         let mut script = Script {
             language,
             stem: stem.to_owned(),
             file: file.to_path_buf(),
+            around: around.clone(),
             texts: BTreeMap::new(),
             requirements: None,
             beside: None,
@@ -113,18 +140,20 @@ impl Script {
         script
     }
 
-    /// A script of which only its own text may be looked at.
-    pub fn alone(language: Language, stem: &str, file: &Path, text: &[u8]) -> Script {
-        Script::gather(language, stem, file, text, |_| None)
-    }
-
-    /// A good version that was kept.
-    pub fn kept(language: Language, stem: &str, file: &Path, kept: &[u8]) -> Option<Script> {
+    /// A good version that was kept, as far as it belongs to the script.
+    pub fn kept(
+        language: Language,
+        stem: &str,
+        file: &Path,
+        kept: &[u8],
+        around: Around,
+    ) -> Option<Script> {
         let kept: Kept = serde_json::from_slice(kept).ok()?;
         let main = kept.texts.get(file)?.as_bytes();
         let read = |path: &Path| Some(kept.texts.get(path)?.as_bytes().to_vec());
-        let mut script = Script::gather(language, stem, file, main, read);
-        script.requirements = kept.requirements;
+        let beside = around.has(&file.with_file_name(language.requirements_file()));
+        let mut script = Script::gather(language, stem, file, main, around, read);
+        script.requirements = kept.requirements.filter(|_| beside);
         Some(script)
     }
 
@@ -336,6 +365,7 @@ mod tests {
             "x",
             Path::new("/tools/x.py"),
             text.as_bytes(),
+            Around::Trusted,
             read,
         )
     }

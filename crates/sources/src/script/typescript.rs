@@ -1,6 +1,5 @@
 //! TypeScript and JavaScript files: what their imports mean, and which runtime runs them.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -167,21 +166,12 @@ pub fn runtime(place: &Place, bun: Option<Position>) -> Result<Runtime, NoRuntim
 }
 
 /// The packages that a `package.json` names, but for those that the host stands for.
-pub fn packages(text: &str) -> Result<Option<String>, String> {
+pub fn dependencies(text: &str) -> Result<Map<String, Value>, String> {
     let package: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let Some(dependencies) = package.get("dependencies").and_then(Value::as_object) else {
-        return Ok(None);
-    };
-    let wanted: BTreeMap<&String, &Value> = dependencies
-        .iter()
-        .filter(|(name, _)| !OURS.contains(&name.as_str()))
-        .collect();
-    if wanted.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(
-        json!({"private": true, "dependencies": wanted}).to_string(),
-    ))
+    let named = package.get("dependencies").and_then(Value::as_object);
+    let mut named = named.cloned().unwrap_or_default();
+    named.retain(|name, _| !OURS.contains(&name.as_str()));
+    Ok(named)
 }
 
 /// What the host is told of the texts: JavaScript, and which file each import means.

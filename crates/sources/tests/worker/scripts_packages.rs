@@ -1,12 +1,14 @@
-//! Python files that need packages: installed once, when the file is described, and never when it is called.
+//! Python files that need packages: installed once, in the background, for files that were granted it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
-use toolcrib_core::ErrorType;
+use std::sync::Arc;
 
-use crate::world::World;
+use serde_json::json;
+use toolcrib_core::{Access, Binding, ErrorType, Grant, Grants, Permit};
+
+use crate::world::{World, eventually};
 
 /// Writes a wheel of a package `crib_words` that has one constant.
 const WHEEL: &str = r#"
@@ -54,12 +56,48 @@ fn world() -> (World, PathBuf) {
     (world, shop)
 }
 
+/// Says yes to installing what these tools need.
+fn grant(world: &World, tools: &[(&str, &str)]) {
+    let grants = tools.iter().map(|(file, tool)| Grant {
+        id: String::new(),
+        tool: (*tool).to_owned(),
+        origin: world.tools().join(file).to_string_lossy().into_owned(),
+        binding: Binding::Follow,
+        permit: Permit {
+            install: true,
+            ..Permit::default()
+        },
+        created_ms: 0,
+    });
+    let grants = Grants::new(grants);
+    world.place.grants.send_replace(Arc::new(grants));
+}
+
+/// Waits until nothing is installed any more, and a tool can be called.
+async fn installed(world: &World, tool: &str) {
+    eventually("its packages are installed", || {
+        let catalog = world.crib.tools();
+        let known = catalog.get(tool);
+        let warned = catalog
+            .problems()
+            .iter()
+            .any(|one| one.message.contains("installing"));
+        known.is_some_and(|tool| tool.access == Access::Open) && !warned
+    })
+    .await;
+}
+
 /// The environments that were made.
 fn environments(world: &World) -> usize {
     let folder = world.root.join("cache/environments");
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    all.filter(|entry| entry.path().join(".complete").exists())
-        .count()
+    all.filter(|entry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|end| end == "complete")
+    })
+    .count()
 }
 
 #[tokio::test]
@@ -67,7 +105,9 @@ async fn packages_are_installed_once_per_list() {
     let (world, shop) = world();
     let named = format!("# /// script\n# dependencies = [\"crib-words==1.0\"]\n# ///\n{SAY}");
     world.write("say.py", &named);
+    grant(&world, &[("say.py", "say"), ("other.py", "say2")]);
     world.open().await;
+    installed(&world, "say").await;
     assert_eq!(world.problems(), [""; 0]);
     let said = world.output("say", json!({})).await;
     assert!(
@@ -80,9 +120,36 @@ async fn packages_are_installed_once_per_list() {
     world.write("other.py", named.replace("def say", "def say2"));
     world.write("say.py", format!("{named}\n# changed\n"));
     world.reload().await;
+    installed(&world, "say2").await;
     assert_eq!(world.problems(), [""; 0]);
     assert_eq!(world.output("say2", json!({})).await, said);
     assert_eq!(environments(&world), 1);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn without_a_grant_nothing_is_installed() {
+    let (world, shop) = world();
+    world.write(
+        "say.py",
+        format!("# /// script\n# dependencies = [\"crib-words\"]\n# ///\n{SAY}"),
+    );
+    world.open().await;
+    let catalog = world.crib.tools();
+    let say = catalog.get("say").unwrap();
+    assert!(
+        matches!(say.access, Access::NeedsGrant(_)),
+        "{:?}",
+        say.access
+    );
+    assert!(say.asks.install);
+    assert!(
+        say.declares
+            .iter()
+            .any(|words| words.contains("crib-words"))
+    );
+    assert!(!world.root.join("cache/environments").exists());
+    std::fs::remove_dir_all(shop).unwrap();
     world.end().await;
 }
 
@@ -91,7 +158,9 @@ async fn a_list_beside_the_file_counts_too() {
     let (world, shop) = world();
     world.write("say/tool.py", SAY);
     world.write("say/requirements.txt", "crib-words\n");
+    grant(&world, &[("say/tool.py", "say")]);
     world.open().await;
+    installed(&world, "say").await;
     assert_eq!(world.problems(), [""; 0]);
     assert!(
         world
@@ -116,7 +185,14 @@ async fn what_can_not_be_installed_is_told_and_tried_again() {
         "bad.py",
         "# /// script\n# dependencies = crib\n# ///\n# tool\n",
     );
+    grant(&world, &[("say.py", "say")]);
     world.open().await;
+    eventually("it has failed", || {
+        let catalog = world.crib.tools();
+        let mut problems = catalog.problems().iter();
+        problems.any(|one| one.hint.contains("package index"))
+    })
+    .await;
     let catalog = world.crib.tools();
     let of = |file: &str| {
         let mut problems = catalog.problems().iter();
@@ -131,7 +207,9 @@ async fn what_can_not_be_installed_is_told_and_tried_again() {
     assert_eq!(of("bad.py").error_type, ErrorType::Validation);
     assert_eq!(environments(&world), 0);
     std::fs::rename(good.with_extension("away"), &good).unwrap();
+    // A reload tries again at once.
     world.reload().await;
+    installed(&world, "say").await;
     assert!(
         world
             .output("say", json!({}))

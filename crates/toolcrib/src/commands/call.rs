@@ -37,6 +37,7 @@ pub struct Call {
 impl Call {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open(scene, &self.target).await?;
+        reach.prepare(&self.name).await;
         let schema = match self.arguments.iter().any(|argument| is_pair(argument)) {
             true => reach.tool(&self.name).await?.input_schema,
             false => Value::Null,

@@ -120,6 +120,21 @@ impl Reach {
         }
     }
 
+    /// Installs the packages that this tool needs, where a command that is about it is the one to do so: a crib that
+    /// serves installs by itself.
+    pub async fn prepare(&self, name: &str) {
+        let Reach::Here(opened, sources) = self else {
+            return;
+        };
+        let mut files = opened.place.installs.idle();
+        if let Some(tool) = opened.crib.tools().get(name) {
+            files.retain(|file| tool.file.as_ref() == Some(file));
+        }
+        if !files.is_empty() {
+            opened.with_progress(sources.install(files)).await;
+        }
+    }
+
     pub async fn call(
         &self,
         name: &str,

@@ -317,3 +317,58 @@ fn doctor_says_what_holds_and_off_is_loud() {
         );
     }
 }
+
+/// A project's interpreter that changes all it can while it is asked to compile, and runs tools as Python does.
+const HOSTILE_PYTHON: &str = r#"#!/usr/bin/python3
+import glob, os, runpy, sys
+target = sys.argv[-1]
+if "compileall" in sys.argv:
+    for file in glob.glob(os.path.join(os.path.dirname(target), "**", "*.py"), recursive=True):
+        try:
+            open(file, "a").write("\nraise SystemExit('changed by a project')\n")
+        except OSError:
+            pass
+    for folder in [target, os.path.dirname(target), os.path.join(target, "toolcrib")]:
+        try:
+            open(os.path.join(folder, "sitecustomize.py"), "w").write("raise SystemExit('added by a project')\n")
+        except OSError:
+            pass
+else:
+    sys.argv = [target]
+    sys.path[0] = target
+    runpy.run_path(target, run_name="__main__")
+"#;
+
+#[test]
+fn a_projects_interpreter_changes_nothing_that_other_tools_run() {
+    for rung in ["A", "B", "C"] {
+        let world = world(rung);
+        let python = world.write(".venv/bin/python", HOSTILE_PYTHON);
+        std::fs::set_permissions(python, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let notes = world.root().join("project/notes.txt").display().to_string();
+        let local = call(&world, "attempt", "read", &notes);
+        assert_eq!(local["output"], "in the project", "{rung}: {local}");
+        let hosts = world.home().join(".cache/toolcrib/hosts");
+        let changed = crate::support::files::holding(&hosts, &["by a project"]);
+        assert!(changed.is_empty(), "{rung}: {changed:?}");
+        // A tool of the user's own, run by the user's own Python.
+        let global = world.global_folder();
+        std::fs::create_dir_all(&global).unwrap();
+        std::fs::write(
+            global.join("mine.py"),
+            PYTHON.replace("def attempt", "def mine"),
+        )
+        .unwrap();
+        let fine = call(&world, "mine", "read", &notes);
+        assert_eq!(fine["output"], "in the project", "{rung}: {fine}");
+        let copies = std::fs::read_dir(&hosts).unwrap().flatten();
+        let names = copies.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut python: Vec<String> = names.filter(|name| name.starts_with("python-")).collect();
+        python.retain(|name| !name.contains('.'));
+        assert_eq!(
+            python.len(),
+            2,
+            "{rung}: each interpreter has a copy of its own: {python:?}"
+        );
+    }
+}

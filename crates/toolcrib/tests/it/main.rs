@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
+mod alone;
 mod audit;
 mod auth;
 mod bad_input;
@@ -15,6 +16,7 @@ mod examples;
 mod grants;
 mod hints;
 mod injection;
+mod installs;
 mod last_good;
 mod load;
 mod log;

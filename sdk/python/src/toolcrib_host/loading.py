@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 
 from .failure import line_in, type_of, words_of
 
@@ -114,9 +114,12 @@ class SameModule:
 class Finder:
     """Finds the texts: as modules of a package in the file's folder, and by their plain names beside it."""
 
-    def __init__(self, file: str, texts: dict[str, str]) -> None:
+    def __init__(self, file: str, texts: dict[str, str], alone: bool = False, own: Optional[str] = None) -> None:
         self.file = file
         self.texts = texts
+        #: Whether the file is trusted by itself: of what lies around it nothing is imported, but for what is its own.
+        self.alone = alone
+        self.own = own
         self.folder = os.path.dirname(file)
         stem = os.path.splitext(os.path.basename(file))[0]
         #: The file's own module. A dot in its name would make it look like a package.
@@ -139,13 +142,26 @@ class Finder:
             return spec
         found = self.file if name == self.name else self.path_of(parts[1:])
         if found is None:
-            return None
+            return self.on_disk(name, path) if self.alone else None
         loader = TextLoader(found, self.texts[found])
         spec = ModuleSpec(name, loader, origin=found, is_package=loader.is_package(name))  # type: ignore[arg-type]
         spec.has_location = True
         if spec.submodule_search_locations is not None:
             spec.submodule_search_locations = [os.path.dirname(found)]
         return spec
+
+    def on_disk(self, name: str, path: object) -> ModuleSpec:
+        """A module of a file that is trusted by itself, which no text is: only where it lies in the file's own folder."""
+        spec = PathFinder.find_spec(name, path) if self.own and path else None  # type: ignore[arg-type]
+        places = [spec.origin, *(spec.submodule_search_locations or [])] if spec else []
+        inside = [self.is_own(place) for place in places if place]
+        if spec is None or not inside or not all(inside):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return spec
+
+    def is_own(self, place: str) -> bool:
+        own = os.path.realpath(self.own or self.file)
+        return os.path.realpath(place).startswith(own + os.sep)
 
     def beside(self, name: str, parts: list[str]) -> Optional[ModuleSpec]:
         """A module by its plain name; the standard library goes before it, installed packages do not."""
@@ -190,12 +206,14 @@ def in_standard_library(name: str) -> bool:
     return os.path.exists(library + ".py") or os.path.isdir(library)
 
 
-def load(file: str, texts: dict[str, str]) -> tuple[ModuleType, Finder]:
+def load(
+    file: str, texts: dict[str, str], alone: bool = False, own: Optional[str] = None
+) -> tuple[ModuleType, Finder]:
     """Runs the file; `NotLoaded` says why it can't be."""
     if file not in texts:
         raise NotLoaded("IoError", f"the text of {file} did not come with `initialize`", "this is a fault of the crib")
     forget()
-    finder = Finder(file, texts)
+    finder = Finder(file, texts, alone, own)
     sys.meta_path[:0] = [finder, StandIn(below=True)]
     sys.meta_path.append(StandIn(below=False))
     sys.dont_write_bytecode = True

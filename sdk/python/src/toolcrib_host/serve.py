@@ -250,7 +250,7 @@ class Host:
         declarations: list[decorator.Declaration] = []
         decorator.declared = declarations
         try:
-            module, _ = loading.load(file, texts)
+            module, _ = loading.load(file, texts, script.get("alone") is True, script.get("own"))
         except loading.NotLoaded as error:
             if error.__cause__ is not None and not isinstance(error.__cause__, SyntaxError):
                 print(traceback_of(error.__cause__, self.sources), file=sys.stderr)  # noqa: T201

@@ -23,6 +23,10 @@ export interface Script {
   resolved?: Record<string, Record<string, string>>;
   /** A `node_modules` folder that is asked after those above the file. */
   modules?: string;
+  /** Whether it is trusted by itself: of what lies around it nothing is loaded. */
+  alone?: boolean;
+  /** The folder that is its own, where it is trusted by itself and not a single file. */
+  own?: string;
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

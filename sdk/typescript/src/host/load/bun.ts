@@ -1,11 +1,13 @@
 // Bun: a plugin gives it the texts.
 
+import { existsSync } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { bun, type BunBuild } from "../runtime.js";
-import { isBare, isSdk, isZod, target, type Script } from "../script.js";
+import { isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
 import { codeOf } from "../source-map.js";
+import { mayLoad, missing } from "./alone.js";
 import type { CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 
@@ -17,9 +19,12 @@ export function throughBun(script: Script, commonJs: CommonJs): Loader {
     name: "toolcrib",
     setup(build) {
       for (const name of SDK_NAMES) for (const end of ["", "/tool"]) alias(build, name + end, sdkUrl);
-      for (const [specifier, to] of elsewhere(script)) alias(build, specifier, to);
+      for (const [specifier, to] of elsewhere(script))
+        if (to === undefined) refuse(build, specifier, script.file);
+        else alias(build, specifier, to);
       build.onResolve({ filter: /^(?:\.|\/|file:)/ }, ({ path, importer }) => {
         const to = target(script, importer, path);
+        if (to === undefined && script.alone && !mayLoad(script, fileAt(path, importer))) throw missing(path, importer);
         return to === undefined ? undefined : { path: to };
       });
       build.onLoad({ filter: new RegExp(`^(?:${paths.join("|")})$`) }, ({ path }) => {
@@ -36,7 +41,10 @@ export function throughBun(script: Script, commonJs: CommonJs): Loader {
       const path = target(script, importer, specifier);
       if (path !== undefined) return import(path);
       if (isSdk(specifier)) return import(sdkUrl);
-      return import(isBuiltin(specifier) ? specifier : bun!.resolveSync(specifier, dirname(importer)));
+      if (isBuiltin(specifier)) return import(specifier);
+      const found = bun!.resolveSync(specifier, dirname(importer));
+      if (!mayLoad(script, found)) throw missing(specifier, importer);
+      return import(found);
     },
     requireModule: (path, importer) => createRequire(importer)(path),
   };
@@ -58,17 +66,34 @@ function alias(build: BunBuild, specifier: string, to: string): void {
   }));
 }
 
-/** The packages that are not above the file. Bun asks no plugin about packages, so they are told beforehand. */
-function elsewhere(script: Script): Map<string, string> {
-  const found = new Map<string, string>();
+/** The file that a path in this file names, written out; what is not there by that very name is nowhere. */
+function fileAt(path: string, importer: string): string {
+  const file = pathOf(path) || resolve(dirname(importer), path);
+  return existsSync(file) ? file : "/";
+}
+
+/** Whoever imports it is told that it is not there. */
+function refuse(build: BunBuild, specifier: string, importer: string): void {
+  build.module(specifier, () => {
+    throw missing(specifier, importer);
+  });
+}
+
+/** The packages that are not above the file, and those that may not be loaded, without a place. Bun asks no plugin about
+ * packages, so they are told beforehand. */
+function elsewhere(script: Script): Map<string, string | undefined> {
+  const found = new Map<string, string | undefined>();
   const scanner = new bun!.Transpiler({ loader: "js" });
   for (const [path, { text, format }] of Object.entries(script.texts)) {
     if (format !== "module") continue;
     for (const { path: specifier } of scanImports(scanner, text)) {
-      if (!isBare(specifier) || isSdk(specifier) || isBuiltin(specifier) || resolves(specifier, dirname(path))) continue;
+      if (!isBare(specifier) || isSdk(specifier) || isBuiltin(specifier)) continue;
+      const above = resolves(specifier, dirname(path));
+      if (above !== undefined && mayLoad(script, above)) continue;
       const to = script.modules === undefined ? undefined : resolves(specifier, dirname(script.modules));
       if (to !== undefined) found.set(specifier, to);
       else if (isZod(specifier)) found.set(specifier, sdkUrl);
+      else if (above !== undefined) found.set(specifier, undefined);
     }
   }
   return found;

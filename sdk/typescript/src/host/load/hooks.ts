@@ -6,6 +6,7 @@ import { deno } from "../runtime.js";
 import { besideModules, isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
 import { codeOf, withMap } from "../source-map.js";
+import { allowed } from "./alone.js";
 import { exportNames, firstFound, type CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 import { registerHooks, type Loaded, type ResolveContext, type Resolved } from "./node-module.js";
@@ -33,10 +34,11 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
 
   const bare = (specifier: string, context: ResolveContext, next: Next): Resolved => {
     const beside = besideModules(script);
+    const checked = (one: Resolved, place: string): Resolved => allowed(script, one, specifier, place);
     const from = (place: string) => (): Resolved =>
       deno
-        ? inDeno(findPackage(specifier, place, context.conditions ?? []), context)
-        : next(specifier, { ...context, parentURL: pathToFileURL(place).href });
+        ? inDeno(checked(findPackage(specifier, place, context.conditions ?? []), place), context)
+        : checked(next(specifier, { ...context, parentURL: pathToFileURL(place).href }), place);
     return firstFound(specifier, from(pathOf(context.parentURL ?? "")), [
       ...(beside === undefined ? [] : [from(beside)]),
       ...(isZod(specifier) ? [() => found(sdkUrl)] : []),
@@ -49,11 +51,10 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
       const importer = pathOf(context.parentURL ?? "");
       const path = target(script, importer, specifier);
       if (path !== undefined && Object.hasOwn(script.texts, path)) return text(path, context);
-      if (path !== undefined) return next(pathToFileURL(path).href, context);
       const ours = Object.hasOwn(script.texts, importer);
-      return ours && isBare(specifier) && !isBuiltin(specifier)
-        ? bare(specifier, context, next)
-        : next(specifier, context);
+      if (path === undefined && ours && isBare(specifier) && !isBuiltin(specifier)) return bare(specifier, context, next);
+      const resolved = next(path === undefined ? specifier : pathToFileURL(path).href, context);
+      return allowed(script, resolved, specifier, importer);
     },
     load(url, context, next) {
       if (url.startsWith(STANDS_FOR)) return standIn(script, decodeURIComponent(url.slice(STANDS_FOR.length)));

@@ -1,6 +1,7 @@
 // Loads the texts of a script under the names of the files that they came from. THE LIST of ways to do it: one per
 // runtime. CommonJS is our own on all of them.
 
+import { guardRequire } from "./alone.js";
 import { registerHooks } from "./node-module.js";
 import { bun } from "../runtime.js";
 import type { Script } from "../script.js";
@@ -19,6 +20,7 @@ export interface Loader {
 
 /** What the tool file exports. */
 export async function load(script: Script): Promise<unknown> {
+  guardRequire(script);
   const commonJs = new CommonJs(script);
   const through = bun ? throughBun : registerHooks ? throughHooks : throughVm;
   commonJs.loader = through(script, commonJs);

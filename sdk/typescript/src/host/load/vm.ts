@@ -8,8 +8,10 @@ import vm from "node:vm";
 import { besideModules, isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
 import { codeOf } from "../source-map.js";
+import { mayLoad, missing } from "./alone.js";
 import { exportNames, isMissing, type CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
+import { findPackage } from "./packages.js";
 
 /** Thrown on a Node that was started without the flag. */
 export class UnfitRuntime extends Error {
@@ -112,12 +114,12 @@ async function importNative(script: Script, specifier: string, importer: string)
   if (isSdk(specifier)) return import(sdkUrl);
   const beside = besideModules(script);
   try {
-    return await importAt(specifier, importer);
+    return await importAt(script, specifier, importer);
   } catch (error) {
     if (!isBare(specifier) || !isMissing(error, specifier)) throw error;
     if (beside !== undefined) {
       try {
-        return await importAt(specifier, beside);
+        return await importAt(script, specifier, beside);
       } catch (again) {
         if (!isMissing(again, specifier)) throw again;
       }
@@ -127,8 +129,9 @@ async function importNative(script: Script, specifier: string, importer: string)
   }
 }
 
-function importAt(specifier: string, importer: string): Promise<unknown> {
+async function importAt(script: Script, specifier: string, importer: string): Promise<unknown> {
   if (isBuiltin(specifier)) return import(specifier);
+  if (script.alone) return importAllowed(script, specifier, importer);
   const loader = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
   // Before Node 20.12 only `require` can be asked from another place.
   if (loader === undefined) return import(pathToFileURL(createRequire(importer).resolve(specifier)).href);
@@ -137,4 +140,14 @@ function importAt(specifier: string, importer: string): Promise<unknown> {
     importModuleDynamically: loader,
   }).runInThisContext() as (specifier: string) => Promise<unknown>;
   return run(specifier);
+}
+
+/** The same for a script that is trusted by itself: the file is found here, so that it can be refused. */
+async function importAllowed(script: Script, specifier: string, importer: string): Promise<unknown> {
+  const url = isBare(specifier)
+    ? findPackage(specifier, importer, ["node", "import"]).url
+    : new URL(specifier, pathToFileURL(importer)).href;
+  const path = pathOf(url);
+  if (path === "" || path === importer || !mayLoad(script, path)) throw missing(specifier, importer);
+  return import(url);
 }
