@@ -68,6 +68,7 @@ pub fn noop() -> Option<Tool> {
         interpreter: None,
         confined: true,
         asks: toolcrib_core::Permit::default(),
+        reads: Default::default(),
         permit: toolcrib_core::Permit::default(),
         content: "noop".into(),
         plugin_name: None,
