@@ -177,6 +177,7 @@ mod tests {
                     apart,
                     scoped: apart,
                     counted: apart,
+                    watches: true,
                 };
                 let rules = calls.rules(5, 1_023);
                 let program = compile(&rules);
@@ -213,6 +214,7 @@ mod tests {
             apart: false,
             scoped: false,
             counted: false,
+            watches: true,
         };
         for (_, cases) in calls.rules(1, 2).values() {
             let length: usize = cases.iter().map(|tests| case(tests, 0).len()).sum();
