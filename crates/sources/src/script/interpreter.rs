@@ -53,6 +53,11 @@ impl Interpreter {
     }
 }
 
+/// Does a setting name a program from the project on?
+pub fn leads_into_project(named: &str) -> bool {
+    named.contains('/') && !named.starts_with('/')
+}
+
 /// The first program of this name on the PATH that can be run; where that is a version manager's stand-in, the program
 /// behind it.
 pub fn on_path(name: &str, place: &Place) -> Option<PathBuf> {

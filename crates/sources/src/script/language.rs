@@ -169,7 +169,10 @@ impl Language {
     ) -> Result<Way, NoWay> {
         match self {
             Language::Python => python_way(needed, mode, place, scope, trusted),
-            Language::TypeScript => typescript_way(script, needed, mode, place),
+            Language::TypeScript => {
+                let own = trusted && scope == Scope::Local;
+                typescript_way(script, needed, mode, own, place)
+            }
         }
     }
 
@@ -277,9 +280,10 @@ fn typescript_way(
     script: &Script,
     needed: Option<&Needed>,
     mode: Mode,
+    own: bool,
     place: &Place,
 ) -> Result<Way, NoWay> {
-    let runtime = typescript::runtime(place, script.bun()).map_err(|why| {
+    let runtime = typescript::runtime(place, script.bun(), own).map_err(|why| {
         let message = format!("nothing was found to run it: {}", why.message);
         NoWay::new(ErrorType::Import, message, why.hint)
     })?;

@@ -8,7 +8,7 @@ use toolcrib_sandbox::{Command, Exit, Policy};
 use toolcrib_scan::SyntaxError;
 use toolcrib_scan::python::{self, Import};
 
-use super::interpreter::Interpreter;
+use super::interpreter::{Interpreter, leads_into_project};
 use super::language::{Outline, Wanted};
 use super::texts::Script;
 use crate::Place;
@@ -70,15 +70,21 @@ fn near(import: &Import, file: &Path, root: &Path) -> Vec<PathBuf> {
 /// trusted with it.
 pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpreter, String> {
     let settings = &place.scripts.settings;
-    if let Some(named) = &settings.python {
+    // A project's interpreter runs what is trusted with the project, and no tool of another place.
+    let own = trusted && scope == Scope::Local;
+    if let Some(named) = settings
+        .python
+        .as_deref()
+        .filter(|named| own || !leads_into_project(named))
+    {
         return Interpreter::named(named, "python", place);
     }
     let project = place.project.as_deref();
-    let venv = project.filter(|_| trusted && scope == Scope::Local);
+    let venv = project.filter(|_| own);
     let venv = venv.map(|project| project.join(".venv"));
     // The one in which the crib was started may be the project's own.
     let activated = settings.virtual_env.iter();
-    let activated = activated.filter(|folder| trusted || !lies_in(folder, project));
+    let activated = activated.filter(|folder| own || !lies_in(folder, project));
     let environments = venv.iter().chain(activated);
     let mut found = environments.filter_map(|folder| Interpreter::at(folder.join("bin/python")));
     if let Some(interpreter) = found.next() {

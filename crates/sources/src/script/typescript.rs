@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_scan::script::{self, Dialect, Format};
 use toolcrib_scan::{Cause, Position, SyntaxError};
 
-use super::interpreter::Interpreter;
+use super::interpreter::{Interpreter, leads_into_project};
 use super::language::{Outline, Wanted};
 use super::texts::Script;
 use crate::Place;
@@ -113,13 +113,14 @@ pub struct NoRuntime {
     pub hint: &'static str,
 }
 
-/// The runtime of a file; `bun` is where it uses what only Bun has.
-pub fn runtime(place: &Place, bun: Option<Position>) -> Result<Runtime, NoRuntime> {
+/// The runtime of a file; `bun` is where it uses what only Bun has, `own` whether it is trusted with all of its project.
+pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtime, NoRuntime> {
     let missing = |message: String| NoRuntime {
         message,
         hint: "install Node.js 20 or later, Bun or Deno, or name one with `javascript = \"…\"` in config.toml",
     };
-    let found = match &place.scripts.settings.javascript {
+    let named = place.scripts.settings.javascript.as_deref();
+    let found = match named.filter(|named| own || !leads_into_project(named)) {
         Some(named) => Interpreter::named(named, "javascript", place).map_err(missing)?,
         None => {
             // What only Bun has is for Bun; for the rest what most people have comes first.
