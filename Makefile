@@ -19,14 +19,14 @@ test: ## Install what the tests need, then run all of them
 	@scripts/setup-conformance
 	$(SDK)/python -B -m pytest sdk/python/tests
 	npm test --prefix sdk/typescript
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 soak: ## Run all tests, the long ones at full length
 	@scripts/setup-tests
 	@scripts/setup-conformance
 	$(SDK)/python -B -m pytest sdk/python/tests
 	npm test --prefix sdk/typescript
-	TOOLCRIB_SOAK=1 cargo test --workspace
+	TOOLCRIB_SOAK=1 cargo test --workspace --no-fail-fast
 
 check: ## Formatting, lints, and whether docs/reference is what the code says
 	@scripts/setup-sdk-python
