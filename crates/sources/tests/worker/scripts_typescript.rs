@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::{Access, ErrorCode, ErrorType};
 use toolcrib_sources::script::Scan;
 use toolcrib_sources::worker::Limits;
@@ -296,36 +296,31 @@ async fn the_scan_warns_or_refuses() {
     }
 }
 
-/// A package of the test's own, from a folder: no registry is asked.
 #[tokio::test]
-async fn packages_beside_a_tool_are_installed_once() {
+async fn packages_that_lie_in_a_folder_are_refused_and_what_the_host_stands_for_needs_none() {
     let world = World::scripts(|_| {});
-    let package = world.root.join("home/words");
-    std::fs::create_dir_all(&package).unwrap();
-    let manifest = r#"{"name": "crib-words", "version": "1.0.0", "main": "index.js"}"#;
-    std::fs::write(package.join("package.json"), manifest).unwrap();
-    std::fs::write(
-        package.join("index.js"),
-        "module.exports = { hello: 'from a package' };",
-    )
-    .unwrap();
-    let beside = json!({"dependencies": {"crib-words": format!("file:{}", package.display()), "@opencode-ai/plugin": "1.0.0"}});
-    world.write("say/package.json", beside.to_string());
-    world.write(
-        "say/tool.ts",
-        r#"
-import words from "crib-words";
+    let text = r#"
 import { tool } from "@opencode-ai/plugin";
-export default tool({ description: "Says it.", args: {}, execute: async () => words.hello });
-"#,
+export default tool({ description: "Says it.", args: {}, execute: async () => "said" });
+"#;
+    let beside = |dependencies: Value| json!({"dependencies": dependencies}).to_string();
+    world.write("say/tool.ts", text);
+    world.write(
+        "say/package.json",
+        beside(json!({"@opencode-ai/plugin": "1.0.0"})),
+    );
+    world.write("other/tool.ts", text);
+    world.write(
+        "other/package.json",
+        beside(json!({"crib-words": "file:../words"})),
     );
     world.open().await;
-    assert_eq!(world.problems(), [""; 0]);
-    assert_eq!(world.output("say", json!({})).await, "from a package");
-    let beside: Vec<_> = std::fs::read_dir(world.tools().join("say"))
-        .unwrap()
-        .collect();
-    assert_eq!(beside.len(), 2, "nothing is written beside the file");
+    assert_eq!(world.output("say", json!({})).await, "said");
+    let problems = world.problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("file:../words"), "{problems:?}");
+    assert_eq!(world.names(), ["say"]);
+    assert!(!world.root.join("cache/environments").exists());
     world.end().await;
 }
 
