@@ -232,6 +232,13 @@ impl<'a> Survey<'a> {
         }
         match value {
             Value::Object(map) => {
+                // What lies below one is judged from there on: references would lead where nobody looked.
+                if !path.is_empty() && map.get("$id").is_some_and(Value::is_string) {
+                    return Err(refuse(
+                        &shorten(path),
+                        "has an `$id` of its own, which only a whole schema may have",
+                    ));
+                }
                 self.has_defaults |= map.contains_key("default");
                 let branches = IN_PLACE_LIST.iter().any(|key| map.contains_key(*key));
                 if branches || map.contains_key("$ref") || map.contains_key("$dynamicRef") {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::machine::Refusal;
@@ -34,8 +36,19 @@ pub(crate) fn find(root: &Path, found: &mut BTreeSet<PathBuf>) -> Result<(), Ref
     let (mut looked_at, mut count) = (0, 0);
     let mut waiting = vec![root.to_path_buf()];
     while let Some(folder) = waiting.pop() {
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        let entries: Vec<DirEntry> = entries.take(LOOKED_AT).collect();
+        let entries = match read(&folder) {
+            Ok(entries) => entries,
+            Err(_) if !is_ours(&folder) => continue,
+            Err(error) => {
+                return Err(Refusal::new(
+                    format!(
+                        "`{}` can't be looked into for what must stay unwritten: {error}",
+                        folder.display()
+                    ),
+                    "let its owner read it (`chmod u+rx`), or grant the folders beside it",
+                ));
+            }
+        };
         looked_at += entries.len();
         if looked_at >= LOOKED_AT {
             return Err(too_many("files"));
@@ -52,7 +65,11 @@ pub(crate) fn find(root: &Path, found: &mut BTreeSet<PathBuf>) -> Result<(), Ref
         }
         for entry in entries {
             let name = entry.file_name();
-            if names.iter().any(|guarded| name == *guarded) {
+            // Some file systems do not tell large letters from small ones.
+            if names
+                .iter()
+                .any(|guarded| name.eq_ignore_ascii_case(guarded))
+            {
                 found.insert(entry.path());
                 count += 1;
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -64,6 +81,20 @@ pub(crate) fn find(root: &Path, found: &mut BTreeSet<PathBuf>) -> Result<(), Ref
         }
     }
     Ok(())
+}
+
+fn read(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    std::fs::read_dir(folder)?.take(LOOKED_AT).collect()
+}
+
+/// Could this user change what lies there? What is gone is nobody's, and of others' folders nothing can be written.
+fn is_ours(folder: &Path) -> bool {
+    let me = std::fs::metadata("/proc/self").map(|meta| meta.uid());
+    match (me, folder.symlink_metadata()) {
+        (Ok(me), Ok(meta)) => me == meta.uid() || me == 0,
+        (_, Err(error)) => error.kind() != io::ErrorKind::NotFound,
+        (Err(_), _) => true,
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +137,17 @@ mod tests {
             "web/node_modules",
         ];
         assert_eq!(names, wanted);
+        // What can't be looked into may hold anything; root looks into everything.
+        let closed = at("a/b");
+        for mode in [0o311, 0o600, 0o000] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(&closed, mode).unwrap();
+            let mut found = BTreeSet::new();
+            let refused = find(root.path(), &mut found).is_err();
+            assert!(refused || found.contains(&closed.join(".git")), "{found:?}");
+        }
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&closed, open).unwrap();
         let mut found = BTreeSet::new();
         find(&at("web/node_modules"), &mut found).unwrap();
         assert!(

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::StartError;
@@ -73,13 +73,36 @@ pub(crate) fn check_interpreter(
 /// What stands behind `#!`, without the spaces around it.
 fn first_line(program: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
-    let file = std::fs::File::open(program).ok()?;
+    let file = open_regular(program)?;
     file.take(LINE).read_to_end(&mut head).ok()?;
     let line = head
         .strip_prefix(b"#!")?
         .split(|byte| *byte == b'\n')
         .next()?;
     Some(trim(line).to_vec())
+}
+
+/// Opens a regular file and nothing else: who names a pipe, a device or a descriptor of the crib's own as interpreter
+/// makes nobody wait and takes nothing away.
+fn open_regular(program: &Path) -> Option<std::fs::File> {
+    let kernels = ["/proc", "/dev", "/sys"];
+    let real = program.canonicalize().ok()?;
+    let plain = std::fs::symlink_metadata(&real).is_ok_and(|meta| meta.is_file());
+    if !plain
+        || kernels
+            .iter()
+            .any(|root| real.starts_with(root) || program.starts_with(root))
+    {
+        return None;
+    }
+    let file = std::fs::File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(&real)
+        .ok()?;
+    file.metadata()
+        .is_ok_and(|meta| meta.is_file())
+        .then_some(file)
 }
 
 fn is_space(byte: &u8) -> bool {
@@ -233,7 +256,7 @@ fn interpreter_of(
 /// The loader that a program names in its header, where it names one.
 pub(crate) fn loader(program: &Path) -> Option<PathBuf> {
     const PT_INTERP: u32 = 3;
-    let file = std::fs::File::open(program).ok()?;
+    let file = open_regular(program)?;
     let bytes = |at: u64, size: usize| {
         let mut bytes = vec![0; size];
         file.read_exact_at(&mut bytes, at).ok().map(|()| bytes)

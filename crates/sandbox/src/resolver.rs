@@ -111,7 +111,8 @@ impl Resolver {
             found.extend(self.prefix_of(&step));
             // Once: an environment that was made from another names what both were made from.
             let environment = step.parent().and_then(Path::parent);
-            if let Some(python) = environment.and_then(system::base_of_environment) {
+            let base = environment.and_then(system::base_of_environment);
+            if let Some(python) = base.filter(|python| self.may_be_base(python)) {
                 found.extend(self.file(&python));
                 found.extend(self.prefix_of(&python));
             }
@@ -119,15 +120,27 @@ impl Resolver {
         found
     }
 
+    /// An environment names its base itself, so not every program is taken for one: it lies where languages are installed,
+    /// or in the project.
+    fn may_be_base(&self, python: &Path) -> bool {
+        let real = real(python);
+        let within = self.within.as_ref();
+        let prefix = real.parent().and_then(Path::parent);
+        within.is_some_and(|(_, root)| real.starts_with(root))
+            || prefix
+                .is_some_and(|prefix| system::is_shared(prefix) || system::is_installation(prefix))
+    }
+
     /// A program itself. It could be executed when it was looked up, and may have become a link to something else since.
     fn file(&mut self, program: &Path) -> Option<Spot> {
         let real = self.noted(program)?;
         let meta = std::fs::symlink_metadata(&real).ok()?;
         let is_program = meta.is_file() && meta.permissions().mode() & 0o111 != 0;
-        is_program.then(|| Spot {
+        let spot = Spot {
             path: real,
             folder: false,
-        })
+        };
+        is_program.then_some(spot)
     }
 
     /// What belongs to the program at this path, as far as it really lies in the folder that it is installed in.
@@ -146,10 +159,10 @@ impl Resolver {
         {
             return Vec::new();
         }
-        // In a home a folder with a `bin` may be anything; only what is an installation has libraries.
-        let inside = |root: &Path| prefix.starts_with(root);
-        let own = self.within.as_ref().is_some_and(|(_, root)| inside(root));
-        if home.is_some_and(inside) && !own && !system::is_installation(&prefix) {
+        // A folder with a `bin` may be anything; only what is an installation, or the machine's own, has libraries.
+        let own = self.within.as_ref();
+        let own = own.is_some_and(|(_, root)| prefix.starts_with(root));
+        if !own && !system::is_shared(&prefix) && !system::is_installation(&prefix) {
             return Vec::new();
         }
         let mut found = Vec::new();

@@ -9,15 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tempfile::TempDir;
-
 const PREFIX: &str = "toolcrib-";
 /// A younger folder may be somebody's who has not locked it yet.
 const YOUNG: Duration = Duration::from_secs(60);
 
 /// A folder of one process's own.
 pub(crate) struct Scratch {
-    folder: TempDir,
+    folder: PathBuf,
     /// The kernel lets go of it when the crib is gone, however it goes: then nobody needs the folder.
     _lock: File,
 }
@@ -30,6 +28,7 @@ impl Scratch {
         let lock = File::open(folder.path())?;
         lock.try_lock()?;
         std::fs::create_dir(folder.path().join("home"))?;
+        let folder = folder.keep();
         Ok(Scratch {
             folder,
             _lock: lock,
@@ -37,7 +36,46 @@ impl Scratch {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = clear(&self.folder) {
+            tracing::debug!(%error, folder = %self.folder.display(), "a private folder can't be removed");
+        }
+    }
+}
+
+/// Removes a folder with all that a tool has left in it, however deep: what lies in a folder is moved up before the folder
+/// goes, so nothing here grows with the depth.
+fn clear(folder: &Path) -> io::Result<()> {
+    let mut count: u64 = 0;
+    loop {
+        let entries: Vec<_> = std::fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+        if entries.is_empty() {
+            return std::fs::remove_dir(folder);
+        }
+        for entry in entries {
+            if !entry.file_type()?.is_dir() {
+                std::fs::remove_file(entry.path())?;
+                continue;
+            }
+            let inner = entry.path();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+            std::fs::set_permissions(&inner, mode)?;
+            for entry in std::fs::read_dir(&inner)?.collect::<Result<Vec<_>, _>>()? {
+                if entry.file_type()?.is_dir() {
+                    count += 1;
+                    let moved = folder.join(format!(".{}-{count}", std::process::id()));
+                    std::fs::rename(entry.path(), moved)?;
+                } else {
+                    std::fs::remove_file(entry.path())?;
+                }
+            }
+            std::fs::remove_dir(inner)?;
+        }
     }
 }
 
@@ -46,7 +84,9 @@ fn sweep_once(tmp: &Path) {
     static SWEPT: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
     let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if swept.get_or_insert_default().insert(tmp.to_path_buf()) {
-        sweep(tmp, YOUNG);
+        // Many files take a while; nobody waits for it.
+        let tmp = tmp.to_path_buf();
+        std::thread::spawn(move || sweep(&tmp, YOUNG));
     }
 }
 
@@ -69,7 +109,7 @@ fn sweep(tmp: &Path, young: Duration) {
             continue;
         }
         let free = File::open(entry.path()).is_ok_and(|folder| folder.try_lock().is_ok());
-        if free && let Err(error) = std::fs::remove_dir_all(entry.path()) {
+        if free && let Err(error) = clear(&entry.path()) {
             tracing::debug!(%error, folder = %entry.path().display(), "what a crib left can't be removed");
         }
     }
@@ -78,6 +118,31 @@ fn sweep(tmp: &Path, young: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_deep_is_cleared_without_descending() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("top");
+        std::fs::create_dir(&top).unwrap();
+        // Deeper than a path can say, in pieces that are put into one another.
+        let mut inner = dir.path().join("piece-0");
+        std::fs::create_dir(&inner).unwrap();
+        for piece in 1..20 {
+            let outer = dir.path().join(format!("piece-{piece}"));
+            let deep: PathBuf = std::iter::repeat_n("d", 200).collect();
+            std::fs::create_dir_all(outer.join(&deep)).unwrap();
+            std::fs::write(outer.join(&deep).join("file"), "x").unwrap();
+            std::fs::rename(&inner, outer.join(&deep).join("next")).unwrap();
+            inner = outer;
+        }
+        std::fs::rename(&inner, top.join("all")).unwrap();
+        let closed = top.join("closed");
+        std::fs::create_dir_all(closed.join("in")).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+        std::fs::set_permissions(&closed, mode).unwrap();
+        clear(&top).unwrap();
+        assert!(!top.exists());
+    }
 
     #[test]
     fn what_nobody_holds_is_swept() {

@@ -76,6 +76,17 @@ const OF_A_PREFIX: [&str; 9] = [
     "pyvenv.cfg",
 ];
 
+/// Where the machine's own programs are installed.
+const SHARED: [&str; 8] = [
+    "/usr",
+    "/opt",
+    "/bin",
+    "/sbin",
+    "/snap",
+    "/nix/store",
+    "/gnu/store",
+    "/home/linuxbrew",
+];
 /// Files and folders that only an installation has.
 const SIGNS: [&str; 6] = [
     "pyvenv.cfg",
@@ -114,6 +125,11 @@ pub(crate) fn parts_of(prefix: &Path) -> impl Iterator<Item = &'static str> {
     // Users keep data of all kinds in `~/.local/share`.
     let share = (!prefix.ends_with(".local")).then_some("share");
     OF_A_PREFIX.into_iter().chain(share)
+}
+
+/// Is this where the machine's own programs are installed, which nobody keeps private?
+pub(crate) fn is_shared(prefix: &Path) -> bool {
+    SHARED.iter().any(|root| prefix.starts_with(root))
 }
 
 /// Is this folder what programs of some language are installed in, and not just any folder with a `bin`?

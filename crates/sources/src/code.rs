@@ -20,6 +20,8 @@ pub struct Code {
     folders: Mutex<Vec<PathBuf>>,
     /// What single tools are made of.
     files: Mutex<BTreeSet<PathBuf>>,
+    /// Where tools would take code from if it were there.
+    held: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Code {
@@ -34,6 +36,11 @@ impl Code {
     /// These are the folders of tools from now on.
     pub fn set_folders(&self, folders: impl IntoIterator<Item = PathBuf>) {
         *lock(&self.folders) = folders.into_iter().collect();
+    }
+
+    /// A tool would take code from here: nobody else makes it.
+    pub fn hold(&self, folder: PathBuf) {
+        lock(&self.held).insert(folder);
     }
 
     /// A tool is made of these.
@@ -54,6 +61,7 @@ impl Code {
             // Who writes nothing needs none of it.
             Confinement::Walled(mut policy) if !policy.write.is_empty() => {
                 policy.protect.extend(lock(&self.folders).iter().cloned());
+                policy.protect.extend(lock(&self.held).iter().cloned());
                 policy.keep.extend(lock(&self.files).iter().cloned());
                 policy.never.extend(self.never.iter().cloned());
                 Confinement::Walled(policy)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::{Network as Granted, secret_name};
-use toolcrib_core::{Permit, Reads, SandboxOptions, SourceKind, Tool, Walled};
+use toolcrib_core::{Permit, Reads, SandboxOptions, Scope, SourceKind, Tool, Walled};
 use toolcrib_sandbox::{Account, Confinement, Consent, Exec, Network, Policy, StartError};
 
 use crate::Place;
@@ -27,22 +27,33 @@ const LEAST_MEMORY_MB: u64 = 16;
 pub struct Walls {
     /// The user's word that no tool is confined.
     pub none: Option<Consent>,
-    /// The user's word that these tools are not, by name.
+    /// The user's word that these tools are not: by name, and tools of projects by the path of their file.
     pub off: BTreeMap<String, Consent>,
 }
 
 impl Walls {
-    pub fn are_up(&self, tool: &str) -> bool {
+    pub fn are_up(&self, tool: &Tool) -> bool {
         self.consent(tool).is_none()
     }
 
-    fn consent(&self, tool: &str) -> Option<Consent> {
-        self.none.or_else(|| self.off.get(tool).copied())
+    /// A project chooses the names of its own tools, so one of those is meant only by the path of its file.
+    fn consent(&self, tool: &Tool) -> Option<Consent> {
+        let named = match tool.scope {
+            Some(Scope::Local) => tool.origin(),
+            _ => Some(tool.name()),
+        };
+        self.none.or_else(|| self.off.get(named?).copied())
     }
 
     /// These walls, unless the user said that this tool needs none.
-    pub fn around(&self, tool: &str, policy: Policy) -> Confinement {
+    pub fn around(&self, tool: &Tool, policy: Policy) -> Confinement {
         let consent = self.consent(tool);
+        consent.map_or_else(|| policy.into(), Into::into)
+    }
+
+    /// The same for a registered tool, which is the user's own.
+    pub fn around_registered(&self, name: &str, policy: Policy) -> Confinement {
+        let consent = self.none.or_else(|| self.off.get(name).copied());
         consent.map_or_else(|| policy.into(), Into::into)
     }
 
@@ -59,7 +70,7 @@ impl Place {
     }
 
     /// What holds a process of this tool.
-    pub fn holding_tool(&self, tool: &str, policy: Policy) -> Confinement {
+    pub fn holding_tool(&self, tool: &Tool, policy: Policy) -> Confinement {
         self.code.guarded(self.walls.around(tool, policy))
     }
 
@@ -216,7 +227,7 @@ impl Workshop {
         let mut blueprint = self.blueprint.clone();
         let Tool { permit, reads, .. } = tool;
         let policy = policy(&self.own, permit, reads, &tool.spec.sandbox, place);
-        let confinement = place.walls.around(tool.name(), policy);
+        let confinement = place.walls.around(tool, policy);
         blueprint.dir = start(blueprint.dir, &confinement, place);
         let granted = place.granted(&tool.permit);
         blueprint.mask = blueprint.mask.with(place.to_hide(&granted));
@@ -249,10 +260,9 @@ impl Workshop {
     }
 
     fn pool_of(&self, recipe: Recipe, place: &Place) -> Arc<Pool> {
-        let policy = recipe.confinement.policy().map(serde_json::to_vec);
-        let policy = policy.and_then(Result::ok).unwrap_or_default();
         let mut hash = Sha256::new();
-        hash.update(policy);
+        // Whatever bytes its paths have: two policies never look alike.
+        hash.update(format!("{:?}", recipe.confinement));
         for (name, value) in &recipe.vars {
             hash.update(name);
             hash.update([0]);

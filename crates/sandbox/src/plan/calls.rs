@@ -356,6 +356,10 @@ impl Calls {
     fn network(&self, rules: &mut Filter) {
         let socket = libc::SYS_socket;
         rules.deny(libc::SYS_socketpair, [Test::IsNot(0, UNIX)]);
+        // A socket for datagrams sends to any path, though nobody connected it.
+        for kind in [libc::SOCK_DGRAM as u32, libc::SOCK_RAW as u32] {
+            rules.deny(libc::SYS_socketpair, [Test::Masked(1, TYPE, kind)]);
+        }
         match self.sockets {
             Sockets::None => rules.never(&[socket]),
             Sockets::Tcp | Sockets::Asked => {

@@ -251,7 +251,11 @@ fn refuse_what_can_not_be(ground: &Ground, rung: Rung) -> Result<(), Refusal> {
         ));
     }
     // Nothing is mounted over a link; Landlock keeps the folder that it lies in.
-    if let (Rung::NamespacesOnly, Some(link)) = (rung, ground.linked.first()) {
+    // Where the private tmp is, Landlock opens all that is mounted below it.
+    let open = |link: &&PathBuf| {
+        rung == Rung::NamespacesOnly || [TMP, SHARED].iter().any(|tmp| link.starts_with(tmp))
+    };
+    if let (true, Some(link)) = (rung != Rung::Group, ground.linked.iter().find(open)) {
         return Err(Refusal::new(
             format!(
                 "`{}` is to stay unwritten and is a link, which a tool could replace",

@@ -219,7 +219,7 @@ impl<'a> Definition<'a> {
             shadows: Vec::new(),
             run: Arc::new(run(None)),
         };
-        tool.confined = place.walls.are_up(tool.name());
+        tool.confined = place.walls.are_up(&tool);
         let file = (self.home.source == SourceKind::Executable).then_some(self.home.stem.as_str());
         permits::judge_as(&mut tool, file, place);
         if let Some(workshop) = workshop {

@@ -244,7 +244,9 @@ impl Draft {
             kind,
             format!("the program could not be asked what it is: {told}"),
         );
-        let lacking = self.lacking(silent || run::is_refusal(&told), permit);
+        let walled = self.place.walls.none.is_none();
+        let refused = walled && (silent || run::is_refusal(&told));
+        let lacking = self.lacking(refused, permit);
         let hint = match &lacking {
             Some(tool) => {
                 let grant = CommandLine::new("toolcrib grant")

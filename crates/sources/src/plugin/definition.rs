@@ -243,7 +243,7 @@ impl Collection<'_> {
             shadows: Vec::new(),
             run: ready.run,
         };
-        tool.confined = self.place.walls.are_up(tool.name());
+        tool.confined = self.place.walls.are_up(&tool);
         permits::judge(&mut tool, self.place);
         tool
     }

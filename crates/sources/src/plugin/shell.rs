@@ -111,7 +111,7 @@ impl Shell {
     fn command(&self, program: &str, tool: &Tool) -> Result<Command, CallError> {
         let Tool { permit, reads, .. } = tool;
         let policy = confine::policy(&[], permit, reads, &tool.spec.sandbox, &self.place);
-        let holding = self.place.holding_tool(tool.name(), policy);
+        let holding = self.place.holding_tool(tool, policy);
         let named = self.dir()?;
         let dir = confine::start(named.clone(), &holding, &self.place);
         // Its own program is found from the folder that it names, wherever it starts.

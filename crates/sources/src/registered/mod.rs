@@ -119,7 +119,7 @@ fn recipe(tool: &CustomTool, manifest: &Manifest, permit: &Permit, place: &Place
     let lent = manifest.secrets.iter().map(|one| place.lent(one));
     let reads = wanted(tool, place).reads;
     let policy = confine::policy(&own(tool), permit, &reads, &sandbox(tool), place);
-    let confinement = place.walls.around(&tool.name, policy);
+    let confinement = place.walls.around_registered(&tool.name, policy);
     let mut blueprint = manifest.blueprint(&tool.name);
     blueprint.dir = confine::start(blueprint.dir, &confinement, place);
     blueprint.secrets = lent.collect();

@@ -66,6 +66,9 @@ impl Draft {
             Box::new(problem.file(&script.file))
         };
         let language = script.language;
+        if let Some(project) = place.project.as_deref() {
+            place.code.hold(project.join(language.packages_folder()));
+        }
         let scope = home.scope.unwrap_or(Scope::Global);
         let granted = home.granted(place);
         let mode = match granted.install && granted.exec {

@@ -113,6 +113,14 @@ impl Language {
         }
     }
 
+    /// The folder of a project that its files take packages from.
+    pub fn packages_folder(self) -> &'static str {
+        match self {
+            Language::Python => ".venv",
+            Language::TypeScript => "node_modules",
+        }
+    }
+
     /// The file beside a script that names the packages it needs.
     pub fn requirements_file(self) -> &'static str {
         match self {

@@ -66,6 +66,9 @@ pub struct ScriptSettings {
     pub installing: Vec<(String, String)>,
 }
 
+/// Where each language's host lies, for each interpreter that has a copy of its own; or why it does not.
+type Hosts = HashMap<(Language, Option<String>), Result<PathBuf, String>>;
+
 /// What scripts need beyond what every tool does.
 pub struct Scripts {
     pub settings: ScriptSettings,
@@ -74,7 +77,7 @@ pub struct Scripts {
     /// How often each script was described afresh, which makes its pools differ.
     rounds: Mutex<HashMap<Arc<str>, u64>>,
     /// Where each copy of a host lies that was looked at: a copy is compared with the binary's files once per process.
-    hosts: Mutex<HashMap<(Language, Option<String>), Result<PathBuf, String>>>,
+    hosts: Mutex<Hosts>,
     /// One copy of a host at a time is compiled.
     making: tokio::sync::Mutex<()>,
 }
