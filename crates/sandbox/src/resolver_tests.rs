@@ -131,8 +131,9 @@ fn links_out_of_a_prefix_are_not_followed() {
 fn a_pipe_in_place_of_a_settings_file_makes_nobody_wait() {
     let world = World::new();
     let pipe = world.at("pyvenv.cfg");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.unwrap().success());
+    #[expect(clippy::disallowed_methods, reason = "a pipe has to be made, no tool runs")]
+    let mut mkfifo = std::process::Command::new("mkfifo");
+    assert!(mkfifo.arg(&pipe).status().unwrap().success());
     assert_eq!(read_small(&pipe), None);
     assert_eq!(system::base_of_environment(&world.at("")), None);
     let large = world.file("large");
@@ -232,11 +233,11 @@ fn make(world: &World, change: &Change) {
         Change::File(at) if ready(&inside(*at)) => {
             drop(std::fs::File::create_new(inside(*at)));
         }
-        Change::Program(at) if ready(&inside(*at)) => {
-            if std::fs::File::create_new(inside(*at)).is_ok() {
-                let mode = std::fs::Permissions::from_mode(0o755);
-                drop(std::fs::set_permissions(inside(*at), mode));
-            }
+        Change::Program(at)
+            if ready(&inside(*at)) && std::fs::File::create_new(inside(*at)).is_ok() =>
+        {
+            let mode = std::fs::Permissions::from_mode(0o755);
+            drop(std::fs::set_permissions(inside(*at), mode));
         }
         Change::Link(at, to) if ready(&inside(*at)) => {
             drop(symlink(world.at(TARGETS[*to]), inside(*at)));
