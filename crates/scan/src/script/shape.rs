@@ -71,8 +71,9 @@ struct Shape<'a> {
     private: usize,
 }
 
-/// Refuses a text that is too deep for the parser. `types` says whether it is TypeScript.
-pub fn check(text: &str, types: bool) -> Result<(), Excess> {
+/// Refuses a text that is too deep for the parser. `types` says whether it is TypeScript. Gives whether everything that
+/// opens was closed, as it must be in what the parser accepts.
+pub fn check(text: &str, types: bool) -> Result<bool, Excess> {
     let mut shape = Shape {
         text,
         bytes: text.as_bytes(),
@@ -94,7 +95,7 @@ pub fn check(text: &str, types: bool) -> Result<(), Excess> {
             _ => shape.token()?,
         }
     }
-    Ok(())
+    Ok(shape.open.is_empty())
 }
 
 impl Shape<'_> {
@@ -574,7 +575,7 @@ mod tests {
         ] {
             for types in [false, true] {
                 let head: String = text.chars().take(30).collect();
-                assert_eq!(check(&text, types), Ok(()), "{head}");
+                assert_eq!(check(&text, types), Ok(true), "{head}");
             }
         }
         assert!(!refused(&many("a: Map<b, c>\n"), true));
