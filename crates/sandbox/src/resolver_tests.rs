@@ -131,7 +131,10 @@ fn links_out_of_a_prefix_are_not_followed() {
 fn a_pipe_in_place_of_a_settings_file_makes_nobody_wait() {
     let world = World::new();
     let pipe = world.at("pyvenv.cfg");
-    #[expect(clippy::disallowed_methods, reason = "a pipe has to be made, no tool runs")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a pipe has to be made, no tool runs"
+    )]
     let mut mkfifo = std::process::Command::new("mkfifo");
     assert!(mkfifo.arg(&pipe).status().unwrap().success());
     assert_eq!(read_small(&pipe), None);

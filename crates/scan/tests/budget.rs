@@ -1,8 +1,6 @@
 //! No text costs more than the budget: what would take a parser or the walk long is refused with a word, at the size at
 //! which it would cost most.
 
-#![expect(clippy::unwrap_used, reason = "tests may panic")]
-
 use std::time::{Duration, Instant};
 
 use toolcrib_scan::script::{self, Dialect};

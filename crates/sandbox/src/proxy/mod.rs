@@ -261,4 +261,6 @@ async fn answer(client: &mut TcpStream, status: u16, reason: &str) -> io::Result
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ mod shape;
 mod strip;
 mod walk;
 
+use std::cell::Cell;
 use std::path::Path;
 
 use oxc::allocator::Allocator;
@@ -18,6 +19,7 @@ use oxc::parser::{ParseOptions, Parser};
 use oxc::semantic::SemanticBuilder;
 use oxc::span::SourceType;
 
+use crate::budget::Excess;
 use crate::place::{Lines, Position};
 use crate::{Cause, Declared, Finding, SyntaxError, deep};
 
@@ -106,14 +108,20 @@ pub enum ImportKind {
 
 /// Reads a TypeScript or JavaScript file without running it.
 pub fn read(text: &str, dialect: Dialect) -> Result<Reading, SyntaxError> {
+    let closed = Cell::new(true);
     let measure = |text: &str| {
-        shape::check(text, dialect.has_types())?;
+        closed.set(shape::check(text, dialect.has_types())?);
         Ok(deep::tokens(text))
     };
     deep::read(text, measure, || {
         let lines = Lines::of(text);
         let arena = Allocator::default();
         let (program, format) = parse(&arena, text, dialect, &lines)?;
+        if !closed.get() {
+            // Then the measure is worth nothing.
+            let message = "measuring the file lost its way in brackets and strings; please report it, and write it differently";
+            return Err(Excess::new(0, message).error(&lines));
+        }
         let checked = SemanticBuilder::new()
             .with_check_syntax_error(true)
             .build(&program);

@@ -43,7 +43,8 @@ const TOOL_FIELDS: [&str; 13] = [
 pub struct Collection<'a> {
     pub name: &'a str,
     pub version: Option<&'a str>,
-    pub text: &'a [u8],
+    /// The file's text, hashed once for all its tools.
+    pub text: Sha256,
     pub origin: &'a Origin<'a>,
     pub place: &'a Arc<Place>,
 }
@@ -250,8 +251,9 @@ impl Collection<'_> {
 
     /// Two tools with equal hashes behave alike: the same text, and the same entry of it.
     fn hash(&self, name: &str) -> Arc<str> {
-        let digest = Sha256::new()
-            .chain_update(self.text)
+        let digest = self
+            .text
+            .clone()
             .chain_update([0])
             .chain_update(name)
             .finalize();

@@ -12,6 +12,8 @@ mod body;
 mod definition;
 mod endpoint;
 mod file_read;
+#[cfg(test)]
+mod fuzz;
 mod headers;
 mod http;
 mod reach;
@@ -25,6 +27,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Problem, SourceKind, Tool};
 
 use crate::fields::{Fields, Report};
@@ -103,7 +106,7 @@ fn read(
     let collection = Collection {
         name: name.unwrap_or_default(),
         version,
-        text,
+        text: Sha256::new().chain_update(text),
         origin,
         place,
     };

@@ -94,6 +94,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
+    /// How many bytes are held at the moment.
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        self.buffer.capacity() + self.pending.text.capacity()
+    }
+
     /// The next line; nothing at the end of the stream. May be dropped at any time without losing bytes.
     pub async fn next(&mut self) -> Result<Option<Line>, Overflow> {
         loop {

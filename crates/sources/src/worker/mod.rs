@@ -21,6 +21,8 @@ mod request;
 mod workers;
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;
 
 use std::ffi::OsString;

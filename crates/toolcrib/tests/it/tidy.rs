@@ -20,15 +20,17 @@ const CORE: [&str; 10] = [
 ];
 
 /// Which of our crates each may know.
-const DIRECTIONS: [(&str, &[&str]); 8] = [
+const DIRECTIONS: [(&str, &[&str]); 9] = [
     ("crates/core", &[]),
+    ("crates/fuzz", &[]),
     ("crates/hosts", &[]),
-    ("crates/sandbox", &[]),
-    ("crates/scan", &[]),
+    ("crates/sandbox", &["toolcrib-fuzz"]),
+    ("crates/scan", &["toolcrib-fuzz"]),
     (
         "crates/sources",
         &[
             "toolcrib-core",
+            "toolcrib-fuzz",
             "toolcrib-hosts",
             "toolcrib-sandbox",
             "toolcrib-scan",
