@@ -292,6 +292,14 @@ fn doctor_says_what_holds_and_off_is_loud() {
     let file = config.join("config.toml");
     std::fs::write(&file, "[tools.attempt]\nsandbox = \"off\"\n").unwrap();
     let secret = world.home().join("secret").display().to_string();
+    // A project chooses the names of its tools: one of them is meant by its path alone.
+    assert_eq!(call(&world, "attempt", "read", &secret)["isError"], true);
+    let path = world.tools_folder().join("attempt.py");
+    let named = format!(
+        "[tools.{:?}]\nsandbox = \"off\"\n",
+        path.display().to_string()
+    );
+    std::fs::write(&file, named).unwrap();
     assert_eq!(call(&world, "attempt", "read", &secret)["output"], "hidden");
     assert_eq!(call(&world, "attempt-ts", "read", &secret)["isError"], true);
     let list = world.run(&["list"]).exits(0).stdout;
