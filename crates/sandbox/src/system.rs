@@ -77,7 +77,7 @@ const OF_A_PREFIX: [&str; 9] = [
 ];
 
 /// Where the machine's own programs are installed.
-const SHARED: [&str; 8] = [
+const SHARED: [&str; 7] = [
     "/usr",
     "/opt",
     "/bin",
@@ -85,7 +85,6 @@ const SHARED: [&str; 8] = [
     "/snap",
     "/nix/store",
     "/gnu/store",
-    "/home/linuxbrew",
 ];
 /// Files and folders that only an installation has.
 const SIGNS: [&str; 6] = [
