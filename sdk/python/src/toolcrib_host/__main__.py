@@ -4,7 +4,8 @@ import os
 import sys
 
 if __name__ == "__main__":
-    # The interpreter put this package's own folder first; what is in it must not be importable by itself. Nor is what lies
+    # The interpreter put this package's own folder first; what is in it must not be importable by itself. Nor is
+    # what lies
     # in the folder where the process starts, which is the project.
     here = os.path.dirname(os.path.abspath(__file__))
     unwanted = (here, os.getcwd())

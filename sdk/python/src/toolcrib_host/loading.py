@@ -151,7 +151,8 @@ class Finder:
         return spec
 
     def on_disk(self, name: str, path: object) -> ModuleSpec:
-        """A module of a file that is trusted by itself, which no text is: only where it lies in the file's own folder."""
+        """A module of a file that is trusted by itself, which no text is: only where it lies in the file's own
+        folder."""
         spec = PathFinder.find_spec(name, path) if self.own and path else None  # type: ignore[arg-type]
         places = [spec.origin, *(spec.submodule_search_locations or [])] if spec else []
         inside = [self.is_own(place) for place in places if place]
@@ -206,9 +207,7 @@ def in_standard_library(name: str) -> bool:
     return os.path.exists(library + ".py") or os.path.isdir(library)
 
 
-def load(
-    file: str, texts: dict[str, str], alone: bool = False, own: Optional[str] = None
-) -> tuple[ModuleType, Finder]:
+def load(file: str, texts: dict[str, str], alone: bool = False, own: Optional[str] = None) -> tuple[ModuleType, Finder]:
     """Runs the file; `NotLoaded` says why it can't be."""
     if file not in texts:
         raise NotLoaded("IoError", f"the text of {file} did not come with `initialize`", "this is a fault of the crib")
