@@ -116,32 +116,43 @@ impl Gauge {
     }
 
     /// Anything at all: it is as deep as what stands around it.
+    #[inline]
     pub fn token(&mut self, offset: usize) -> Result<(), Excess> {
         self.area += self.depth;
         self.tokens += 1;
-        self.guess_again(offset, self.guesses)?;
-        if self.tokens > BUDGET.tokens {
-            let most = BUDGET.tokens;
-            let message = format!(
-                "the file has more than {most} words and signs, and no more is read; split it"
-            );
-            return Err(Excess::new(offset, message));
+        self.guessed += self.guesses;
+        let within = self.tokens <= BUDGET.tokens
+            && self.depth <= BUDGET.depth
+            && self.area <= BUDGET.area
+            && self.guessed <= BUDGET.guesses;
+        match within {
+            true => Ok(()),
+            false => Err(self.excess(offset)),
         }
-        let depth = BUDGET.depth;
-        if self.depth > depth {
-            let message = format!(
+    }
+
+    /// What went beyond the budget.
+    #[cold]
+    fn excess(&self, offset: usize) -> Excess {
+        let (tokens, depth) = (BUDGET.tokens, BUDGET.depth);
+        let message = if self.guessed > BUDGET.guesses {
+            "so much of it can be read in several ways that it is not read on: brackets that may be parameters, `<` that may begin types, `var` in nested blocks; split it".to_owned()
+        } else if self.tokens > tokens {
+            format!(
+                "the file has more than {tokens} words and signs, and no more is read; split it"
+            )
+        } else if self.depth > depth {
+            format!(
                 "it is nested or chained more than {depth} deep here, and that is the most that is read; split it"
-            );
-            return Err(Excess::new(offset, message));
-        }
-        if self.area > BUDGET.area {
-            let message = "so much of it is deeply nested or chained that it is not read on; split the file, or its long expressions";
-            return Err(Excess::new(offset, message));
-        }
-        Ok(())
+            )
+        } else {
+            "so much of it is deeply nested or chained that it is not read on; split the file, or its long expressions".to_owned()
+        };
+        Excess::new(offset, message)
     }
 
     /// A token after which what follows may be deeper.
+    #[inline]
     pub fn link(&mut self, offset: usize) -> Result<(), Excess> {
         self.depth += 1;
         self.level().links += 1;
@@ -149,6 +160,7 @@ impl Gauge {
     }
 
     /// The same for what a comma does not end.
+    #[inline]
     pub fn lasting(&mut self, offset: usize) -> Result<(), Excess> {
         self.depth += 1;
         self.level().lasting += 1;
@@ -185,25 +197,21 @@ impl Gauge {
 
     /// Something is carried through all blocks around it, which are two links each.
     pub fn guess_through(&mut self, offset: usize) -> Result<(), Excess> {
-        self.guess_again(offset, self.depth / 2)
-    }
-
-    /// Something is read this many times again.
-    pub fn guess_again(&mut self, offset: usize, times: usize) -> Result<(), Excess> {
-        self.guessed += times;
-        if self.guessed <= BUDGET.guesses {
-            return Ok(());
+        self.guessed += self.depth / 2;
+        match self.guessed <= BUDGET.guesses {
+            true => Ok(()),
+            false => Err(self.excess(offset)),
         }
-        let message = "so much of it can be read in several ways that it is not read on: brackets that may be parameters, `<` that may begin types, `var` in nested blocks; split it";
-        Err(Excess::new(offset, message))
     }
 
+    #[inline]
     pub fn open(&mut self, offset: usize) -> Result<(), Excess> {
         self.link(offset)?;
         self.levels.push(Level::default());
         Ok(())
     }
 
+    #[inline]
     pub fn close(&mut self) {
         self.end();
         let guesses = std::mem::take(&mut self.level().until_close);
@@ -214,6 +222,7 @@ impl Gauge {
     }
 
     /// What stood before a comma has ended.
+    #[inline]
     pub fn comma(&mut self) {
         let level = self.level();
         let links = std::mem::take(&mut level.links);
@@ -223,6 +232,7 @@ impl Gauge {
     }
 
     /// A statement has ended.
+    #[inline]
     pub fn end(&mut self) {
         self.comma();
         let level = self.level();
@@ -232,6 +242,7 @@ impl Gauge {
         self.guesses -= guesses;
     }
 
+    #[inline]
     fn level(&mut self) -> &mut Level {
         if self.levels.is_empty() {
             self.levels.push(Level::default());
@@ -240,6 +251,9 @@ impl Gauge {
         &mut self.levels[last]
     }
 }
+
+/// How many steps there are between two looks at the clock.
+const TICK: usize = 4_096;
 
 /// Counts the steps of a walk. Where they are used up, the walk goes no further.
 pub struct Meter {
@@ -258,31 +272,36 @@ impl Meter {
     }
 
     /// Takes one step; false where the walk has to end.
+    #[inline]
     pub fn step(&mut self, offset: usize) -> bool {
         self.spend(offset, 1);
         self.excess.is_none()
     }
 
+    #[inline]
     pub fn spend(&mut self, offset: usize, steps: usize) {
-        if self.excess.is_some() {
-            return;
-        }
         match self.left.checked_sub(steps) {
-            None => {
-                let message = "following what its strings and lists become takes too much work from here on; write values out, and split the file";
-                self.refuse(offset, message);
-            }
-            Some(left) => {
-                let ticks = self.left / 4_096 != left / 4_096;
+            Some(left) if self.left / TICK == left / TICK && self.excess.is_none() => {
                 self.left = left;
-                if ticks && self.began.elapsed() > BUDGET.time {
-                    let message = format!(
-                        "reading it takes longer than {} s; split the file",
-                        BUDGET.time.as_secs()
-                    );
-                    self.refuse(offset, message);
-                }
             }
+            left => self.tick(offset, left),
+        }
+    }
+
+    /// Now and then, and at the end.
+    #[cold]
+    fn tick(&mut self, offset: usize, left: Option<usize>) {
+        let Some(left) = left else {
+            let message = "following what its strings and lists become takes too much work from here on; write values out, and split the file";
+            return self.refuse(offset, message);
+        };
+        self.left = left;
+        if self.began.elapsed() > BUDGET.time {
+            let most = BUDGET.time.as_secs();
+            self.refuse(
+                offset,
+                format!("reading it takes longer than {most} s; split the file"),
+            );
         }
     }
 

@@ -21,22 +21,13 @@ pub struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub fn of(text: &'a str) -> Lines<'a> {
         let bytes = text.as_bytes();
-        let mut starts = vec![0];
+        let ends = memchr::memchr2_iter(b'\n', b'\r', bytes)
+            .filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'));
+        let starts = std::iter::once(0).chain(ends.map(|at| at + 1)).collect();
         let mut blocks = Vec::with_capacity(bytes.len() / BLOCK + 1);
         let mut count = 0;
-        for (block, chunk) in bytes.chunks(BLOCK).enumerate() {
+        for chunk in bytes.chunks(BLOCK) {
             blocks.push(count);
-            for (within, byte) in chunk.iter().enumerate() {
-                let after = block * BLOCK + within + 1;
-                let ends = match byte {
-                    b'\n' => true,
-                    b'\r' => bytes.get(after) != Some(&b'\n'),
-                    _ => false,
-                };
-                if ends {
-                    starts.push(after);
-                }
-            }
             count += begun(chunk);
         }
         if blocks.is_empty() {

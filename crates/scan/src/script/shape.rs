@@ -114,7 +114,12 @@ impl Shape<'_> {
                 self.line_ended = true;
                 self.at += 1;
             }
-            b' ' | b'\t' | 0x0b | 0x0c => self.at += 1,
+            b' ' | b'\t' | 0x0b | 0x0c => {
+                self.at += 1;
+                while self.byte(0) == b' ' {
+                    self.at += 1;
+                }
+            }
             b'/' if self.byte(1) == b'/' => self.skip_line(),
             b'/' if self.byte(1) == b'*' => self.skip_comment(),
             b'/' => return self.slash(),
@@ -241,7 +246,11 @@ impl Shape<'_> {
                 self.push(Open::Piece, at)?;
                 self.last = Last::Nothing;
             }
-            _ => self.at += 1,
+            _ => {
+                let rest = &self.bytes[at..];
+                self.at +=
+                    memchr::memchr3(b'\\', b'`', b'$', rest).map_or(rest.len(), |end| end.max(1));
+            }
         }
         Ok(())
     }
@@ -268,16 +277,9 @@ impl Shape<'_> {
 
     fn word(&mut self) -> Result<(), Excess> {
         let at = self.at;
-        self.at += 1;
         let rest = self.text.get(at..).unwrap_or_default();
-        let within = |one: char| {
-            one.is_ascii_alphanumeric()
-                || matches!(one, '_' | '$' | '#' | '\\')
-                || !(one.is_ascii() || is_space(one) || matches!(one, '\u{2028}' | '\u{2029}'))
-        };
-        let end = rest.find(|one| !within(one)).unwrap_or(rest.len());
-        self.at = at + end.max(1);
-        let word = &rest[..end];
+        let word = &rest[..word_end(rest)];
+        self.at += word.len().max(1);
         if word.starts_with('#') {
             self.private += 1;
             if self.private > PRIVATE {
@@ -470,6 +472,25 @@ impl Shape<'_> {
             }
         }
     }
+}
+
+/// Where the word ends that a text begins with.
+fn word_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    while let Some(byte) = bytes.get(end) {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' | b'#' | b'\\' => end += 1,
+            0..0x80 => break,
+            _ => match text[end..].chars().next() {
+                Some(one) if !is_space(one) && !matches!(one, '\u{2028}' | '\u{2029}') => {
+                    end += one.len_utf8();
+                }
+                _ => break,
+            },
+        }
+    }
+    end
 }
 
 fn is_space(one: char) -> bool {
