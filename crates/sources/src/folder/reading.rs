@@ -319,7 +319,8 @@ impl Folder {
             return Ok(Content::Idle);
         }
         let hash = match (trusted, &manifest) {
-            (true, _) => bundle::hash(&file.path, &parts, None),
+            // Of the very text that was read: another may be there by now.
+            (true, _) => bundle::hash(&file.path, &parts, manifest.as_deref()),
             (false, Some(manifest)) => Sha256::digest(manifest).into(),
             (false, None) => [1; 32],
         };

@@ -123,8 +123,10 @@ async fn a_broken_manifest_keeps_its_last_good_version() {
             world.write("tool/tool.json", broken);
             world.reload().await;
             assert_eq!(world.names(), ["tool"], "{fields} {broken}");
-            assert!(world.crib.tools().get("tool").unwrap().stale);
-            assert_eq!(world.crib.tools().problems().len(), 1);
+            let problems = world.problems();
+            let stale = world.crib.tools().get("tool").unwrap().stale;
+            assert!(stale, "{fields} {broken} {problems:?}");
+            assert_eq!(problems.len(), 1, "{fields} {broken} {problems:?}");
             assert_eq!(world.output("tool", json!({})).await, "done", "{broken}");
         }
         world.manifest("tool", fields.clone());
