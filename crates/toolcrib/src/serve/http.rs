@@ -85,8 +85,10 @@ async fn connection(stream: TcpStream, seat: Seat, router: Router, shutdown: Can
     }
     let visitor = seat.visitor();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        visitor.asked();
-        request.extensions_mut().insert(visitor.clone());
+        if !visitor.is_known() {
+            visitor.asked();
+            request.extensions_mut().insert(visitor.clone());
+        }
         router.clone().call(request)
     });
     let mut builder = http1::Builder::new();
@@ -94,19 +96,16 @@ async fn connection(stream: TcpStream, seat: Seat, router: Router, shutdown: Can
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let served = async {
-        tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = shutdown.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        }
-    };
+    // A token of its own: all of them together are asked for every request.
+    let shutdown = shutdown.child_token();
     let ended = tokio::select! {
-        ended = served => ended,
-        // Dropped, it is closed.
+        biased;
+        ended = connection.as_mut() => ended,
         () = seat.overstayed() => return,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
     };
     if let Err(error) = ended {
         // Clients go away in the middle all the time; that is theirs to know.

@@ -4,7 +4,11 @@
 //! places of their own, and the longest silent one leaves when another knocks. Whoever was let in once stays.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -96,6 +100,7 @@ impl Visitors {
                     return Seat {
                         visitor: Visitor {
                             id,
+                            known: Arc::default(),
                             hall: self.0.clone(),
                         },
                         leave,
@@ -124,19 +129,28 @@ impl Seat {
     /// Comes back when the connection is to be closed: its place was given away, or it took too long to say who it is.
     pub async fn overstayed(&self) {
         let hall = &self.visitor.hall;
-        let late = async {
-            loop {
-                match hall.seen(self.visitor.id) {
-                    None => std::future::pending().await,
-                    Some(seen) if Instant::now() >= seen + STRANGERS_TIME => break,
-                    Some(seen) => sleep_until(seen + STRANGERS_TIME).await,
+        let mut late = pin!(async {
+            while let Some(seen) = hall.seen(self.visitor.id) {
+                if Instant::now() >= seen + STRANGERS_TIME {
+                    return;
                 }
+                sleep_until(seen + STRANGERS_TIME).await;
             }
-        };
-        tokio::select! {
-            () = self.leave.cancelled() => {}
-            () = late => {}
-        }
+            // Its place was given away, or it is known by now.
+            self.leave.cancelled().await;
+        });
+        let mut leave = pin!(self.leave.cancelled());
+        poll_fn(|context| {
+            // Asked for every request of everybody, so who is known costs nothing more.
+            if self.visitor.is_known() {
+                return Poll::Pending;
+            }
+            match leave.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(()),
+                Poll::Pending => late.as_mut().poll(context),
+            }
+        })
+        .await;
     }
 }
 
@@ -159,11 +173,18 @@ impl Drop for Seat {
 #[derive(Clone)]
 pub struct Visitor {
     id: u64,
+    /// It is set once and never taken back, so whoever is known asks for no lock.
+    known: Arc<AtomicBool>,
     hall: Arc<Hall>,
 }
 
 impl Visitor {
-    /// The head of a request came.
+    /// Has it shown a token or a session that counts?
+    pub fn is_known(&self) -> bool {
+        self.known.load(Ordering::Acquire)
+    }
+
+    /// The head of a stranger's request came.
     pub fn asked(&self) {
         if let Some(stranger) = self.hall.book().strangers.get_mut(&self.id) {
             stranger.seen = Instant::now();
@@ -171,10 +192,16 @@ impl Visitor {
     }
 
     /// It showed a token or a session that counts.
-    pub fn is_known(&self) {
-        if self.hall.book().strangers.remove(&self.id).is_some() {
-            self.hall.changed.notify_one();
+    pub fn let_in(&self) {
+        {
+            let mut book = self.hall.book();
+            // Whoever was sent away meanwhile stays away.
+            if book.strangers.remove(&self.id).is_none() {
+                return;
+            }
+            self.known.store(true, Ordering::Release);
         }
+        self.hall.changed.notify_one();
     }
 }
 
@@ -229,7 +256,8 @@ mod tests {
     async fn a_place_is_free_again_when_its_connection_ends() {
         let visitors = Visitors::default();
         let (one, other) = (visitors.seat().await, visitors.seat().await);
-        other.visitor().is_known();
+        other.visitor().let_in();
+        assert!(other.visitor().is_known() && !one.visitor().is_known());
         assert_eq!(visitors.0.book().count, 2);
         drop((one, other));
         let book = visitors.0.book();

@@ -256,7 +256,7 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
         request.extensions_mut().insert(auth.clone());
     }
     let visitor = request.extensions_mut().remove::<Visitor>();
-    let let_in = || visitor.iter().for_each(Visitor::is_known);
+    let let_in = || visitor.iter().for_each(Visitor::let_in);
     let Some(door) = auth.0 else {
         let_in();
         request.extensions_mut().insert(Who::owner());
