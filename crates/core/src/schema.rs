@@ -1,6 +1,6 @@
 //! JSON Schema 2020-12 for arguments and results: checked when made, bounded, and never fetched from anywhere.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, PatternOptions, Validator};
@@ -195,12 +195,36 @@ const IN_PLACE_ONE: [&str; 4] = ["not", "if", "then", "else"];
 const IN_PLACE_LIST: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const IN_PLACE_MAP: [&str; 1] = ["dependentSchemas"];
 
+/// Keywords that hold schemas by names which are the tool's to choose: what is called `default` in there is no default.
+const BY_NAME: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
+/// Keywords that hold data, not schemas.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+/// What makes a part a schema of its own: references in it would lead where nobody looked.
+const OF_A_WHOLE: [&str; 2] = ["$id", "$schema"];
+
+/// What a part of a schema is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Schema,
+    /// Schemas by name.
+    Names,
+}
+
 /// One walk over a schema: bounds, and that every reference stays inside and ends.
 struct Survey<'a> {
     root: &'a Value,
     nodes: usize,
     has_defaults: bool,
     referrers: Vec<(String, &'a Value)>,
+    /// Every part that was looked at as a schema. References lead to these and nowhere else.
+    schemas: HashSet<*const Value>,
+    anchors: HashMap<&'a str, &'a Value>,
 }
 
 impl<'a> Survey<'a> {
@@ -210,8 +234,10 @@ impl<'a> Survey<'a> {
             nodes: 0,
             has_defaults: false,
             referrers: Vec::new(),
+            schemas: HashSet::new(),
+            anchors: HashMap::new(),
         };
-        survey.walk(root, "", 0)?;
+        survey.walk(root, Part::Schema, "", 0)?;
         let mut costs = HashMap::new();
         for (path, schema) in std::mem::take(&mut survey.referrers) {
             survey.expansion(schema, &path, &mut costs)?;
@@ -219,7 +245,13 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
-    fn walk(&mut self, value: &'a Value, path: &str, depth: usize) -> Result<(), SchemaError> {
+    fn walk(
+        &mut self,
+        value: &'a Value,
+        part: Part,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), SchemaError> {
         self.nodes += 1;
         if depth > MAX_DEPTH {
             return Err(refuse(
@@ -232,34 +264,66 @@ impl<'a> Survey<'a> {
         }
         match value {
             Value::Object(map) => {
-                // What lies below one is judged from there on: references would lead where nobody looked.
-                if !path.is_empty() && map.get("$id").is_some_and(Value::is_string) {
-                    return Err(refuse(
-                        &shorten(path),
-                        "has an `$id` of its own, which only a whole schema may have",
-                    ));
-                }
-                self.has_defaults |= map.contains_key("default");
-                let branches = IN_PLACE_LIST.iter().any(|key| map.contains_key(*key));
-                if branches || map.contains_key("$ref") || map.contains_key("$dynamicRef") {
-                    self.referrers.push((path.to_owned(), value));
+                if part == Part::Schema {
+                    self.note(value, map, path)?;
                 }
                 for (key, inner) in map {
-                    // Examples and constants hold data, not schemas.
-                    if !matches!(key.as_str(), "const" | "enum" | "default" | "examples") {
-                        self.walk(inner, &format!("{path}/{key}"), depth + 1)?;
-                    }
+                    let key = key.as_str();
+                    let inside = match part {
+                        Part::Schema if DATA.contains(&key) => continue,
+                        Part::Schema if BY_NAME.contains(&key) => Part::Names,
+                        _ => Part::Schema,
+                    };
+                    self.walk(inner, inside, &format!("{path}/{key}"), depth + 1)?;
                 }
                 Ok(())
             }
             Value::Array(items) => {
                 for (index, inner) in items.iter().enumerate() {
-                    self.walk(inner, &format!("{path}/{index}"), depth + 1)?;
+                    self.walk(inner, Part::Schema, &format!("{path}/{index}"), depth + 1)?;
                 }
                 Ok(())
             }
-            _ => Ok(()),
+            _ => {
+                self.schemas.insert(std::ptr::from_ref(value));
+                Ok(())
+            }
         }
+    }
+
+    /// Notes one schema: what refers from it and to it.
+    fn note(
+        &mut self,
+        value: &'a Value,
+        map: &'a Map<String, Value>,
+        path: &str,
+    ) -> Result<(), SchemaError> {
+        let text = |key: &str| map.get(key).and_then(Value::as_str);
+        let own = OF_A_WHOLE.iter().find(|key| text(key).is_some());
+        if let Some(key) = own.filter(|_| !path.is_empty()) {
+            return Err(refuse(
+                &shorten(path),
+                &format!("has `{key}`, which only a whole schema may have; remove it"),
+            ));
+        }
+        self.schemas.insert(std::ptr::from_ref(value));
+        let anchors = ["$anchor", "$dynamicAnchor"].map(|key| map.get(key)?.as_str());
+        for anchor in anchors.into_iter().flatten() {
+            let before = self.anchors.insert(anchor, value);
+            if before.is_some_and(|before| !std::ptr::eq(before, value)) {
+                let reason = format!(
+                    "has the anchor `{}`, which another part has too",
+                    shorten(anchor)
+                );
+                return Err(refuse(&shorten(path), &reason));
+            }
+        }
+        self.has_defaults |= map.contains_key("default");
+        let branches = IN_PLACE_LIST.iter().any(|key| map.contains_key(*key));
+        if branches || map.contains_key("$ref") || map.contains_key("$dynamicRef") {
+            self.referrers.push((path.to_owned(), value));
+        }
+        Ok(())
     }
 
     /// How many subschemas judge a value at this place. A loop among them would never end.
@@ -326,152 +390,52 @@ impl<'a> Survey<'a> {
         let target = match inside {
             "" => Some(self.root),
             pointer if pointer.starts_with('/') => {
-                let plain = pointer.replace("%25", "%").replace("%22", "\"");
-                self.root.pointer(&plain)
+                decoded(pointer).and_then(|pointer| self.root.pointer(&pointer))
             }
-            anchor => find_anchor(self.root, anchor),
+            anchor => self.anchors.get(anchor).copied(),
         };
-        target.ok_or_else(|| {
+        let refused = |why: &str| {
             refuse(
                 path,
-                &format!("refers to `{}`, which is not there", shorten(text)),
+                &format!("refers to `{}`, which is {why}", shorten(text)),
             )
-        })
+        };
+        match target {
+            None => Err(refused("not there")),
+            Some(target) if !self.schemas.contains(&std::ptr::from_ref(target)) => {
+                Err(refused("no schema"))
+            }
+            Some(target) => Ok(target),
+        }
     }
 }
 
-fn find_anchor<'a>(value: &'a Value, anchor: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(map) => {
-            let named = |key| map.get(key).and_then(Value::as_str) == Some(anchor);
-            if named("$anchor") || named("$dynamicAnchor") {
-                return Some(value);
+/// A pointer without the `%` that a fragment of a URI is written with; nothing where that is no text.
+fn decoded(pointer: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(pointer.len());
+    let mut rest = pointer.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let code = match behind {
+            [high, low, ..] if *first == b'%' => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                digit(*high).zip(digit(*low))
             }
-            map.values().find_map(|inner| find_anchor(inner, anchor))
+            _ => None,
+        };
+        match code {
+            Some((high, low)) => {
+                bytes.push(u8::try_from(high * 16 + low).ok()?);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
         }
-        Value::Array(items) => items.iter().find_map(|inner| find_anchor(inner, anchor)),
-        _ => None,
     }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(value: Value) -> String {
-        Schema::parse(value).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_plain_schema_judges() {
-        let schema = Schema::parse(json!({
-            "type": "object",
-            "properties": {"n": {"type": "integer", "minimum": 1}},
-            "required": ["n"],
-        }))
-        .unwrap();
-        assert!(schema.violations(&json!({"n": 2})).is_empty());
-        assert_eq!(schema.violations(&json!({"n": 0}))[0].path, "/n");
-        assert!(schema.violations(&json!({}))[0].message.contains("\"n\""));
-    }
-
-    #[test]
-    fn the_top_must_be_an_object() {
-        assert!(refused(json!([])).contains("must be a JSON object"));
-        assert!(refused(json!({"type": "string"})).contains("\"object\""));
-        assert_eq!(Schema::parse(json!({})).unwrap().value()["type"], "object");
-    }
-
-    #[test]
-    fn nothing_is_fetched() {
-        for reference in [
-            "http://localhost/x.json",
-            "file:///etc/passwd",
-            "other.json",
-        ] {
-            let schema = json!({"properties": {"a": {"$ref": reference}}});
-            assert!(
-                refused(schema).contains("only references inside"),
-                "{reference}"
-            );
-        }
-    }
-
-    #[test]
-    fn references_must_exist_and_end() {
-        assert!(
-            refused(json!({"properties": {"a": {"$ref": "#/$defs/no"}}})).contains("not there")
-        );
-        assert!(refused(json!({"$ref": "#"})).contains("without end"));
-        let ring = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}},
-                          "properties": {"x": {"$ref": "#/$defs/a"}}});
-        assert!(refused(ring).contains("without end"));
-    }
-
-    #[test]
-    fn a_tree_may_refer_to_itself() {
-        let schema = Schema::parse(json!({
-            "properties": {"tree": {"$ref": "#/$defs/node"}},
-            "$defs": {"node": {"type": "object", "properties": {"left": {"$ref": "#/$defs/node"}}}},
-        }))
-        .unwrap();
-        assert!(
-            schema
-                .violations(&json!({"tree": {"left": {"left": {}}}}))
-                .is_empty()
-        );
-        assert!(
-            !schema
-                .violations(&json!({"tree": {"left": {"left": 1}}}))
-                .is_empty()
-        );
-    }
-
-    #[test]
-    fn bombs_are_refused() {
-        let mut defs = Map::new();
-        for i in 0..20 {
-            let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
-            defs.insert(format!("d{i}"), json!({"anyOf": [next, next]}));
-        }
-        defs.insert("d20".into(), json!({"type": "string"}));
-        let bomb = json!({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs});
-        assert!(refused(bomb).contains("too many alternatives"));
-
-        let mut deep = json!({});
-        for _ in 0..100 {
-            deep = json!({"properties": {"a": deep}});
-        }
-        assert!(refused(deep).contains("levels deep"));
-    }
-
-    #[test]
-    fn bad_patterns_and_types_are_refused() {
-        assert!(Schema::parse(json!({"properties": {"a": {"type": "strin"}}})).is_err());
-        assert!(Schema::parse(json!({"properties": {"a": {"pattern": "("}}})).is_err());
-        assert!(Schema::parse(json!({"properties": 3})).is_err());
-    }
-
-    #[test]
-    fn a_costly_pattern_ends() {
-        let schema =
-            Schema::parse(json!({"properties": {"a": {"pattern": "^(?=(a+)+$)(a+)+$"}}})).unwrap();
-        let text = format!("{}b", "a".repeat(40));
-        assert!(!schema.violations(&json!({"a": text})).is_empty());
-    }
-
-    #[test]
-    fn defaults_are_filled_in() {
-        let schema = Schema::parse(json!({"properties": {
-            "a": {"default": "TODO"},
-            "b": {"type": "object", "properties": {"c": {"default": 3}}},
-        }}))
-        .unwrap();
-        let mut arguments = json!({"b": {}}).as_object().unwrap().clone();
-        schema.apply_defaults(&mut arguments);
-        assert_eq!(
-            Value::Object(arguments),
-            json!({"b": {"c": 3}, "a": "TODO"})
-        );
-    }
-}
+#[path = "schema_tests.rs"]
+mod tests;

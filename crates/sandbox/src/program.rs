@@ -15,6 +15,13 @@ const LINE: u64 = 256;
 /// Where programs are looked up when nothing says so.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// What the kernel shows as files. Who names one means something of the crib's own, or a device.
+const KERNELS: [&str; 3] = ["/proc", "/dev", "/sys"];
+
+fn is_the_kernels(file: &Path) -> bool {
+    KERNELS.iter().any(|root| file.starts_with(root))
+}
+
 fn is_executable(file: &Path) -> bool {
     file.metadata()
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
@@ -85,14 +92,9 @@ fn first_line(program: &Path) -> Option<Vec<u8>> {
 /// Opens a regular file and nothing else: who names a pipe, a device or a descriptor of the crib's own as interpreter
 /// makes nobody wait and takes nothing away.
 fn open_regular(program: &Path) -> Option<std::fs::File> {
-    let kernels = ["/proc", "/dev", "/sys"];
     let real = program.canonicalize().ok()?;
     let plain = std::fs::symlink_metadata(&real).is_ok_and(|meta| meta.is_file());
-    if !plain
-        || kernels
-            .iter()
-            .any(|root| real.starts_with(root) || program.starts_with(root))
-    {
+    if !plain || is_the_kernels(program) || is_the_kernels(&real) {
         return None;
     }
     let file = std::fs::File::options()
@@ -198,6 +200,17 @@ pub(crate) fn unfold(
             return Ok(unfolded);
         };
         let (file, mut argv) = interpreter_of(&unfolded.file, &line, dir, path)?;
+        // Before it is looked into: a script names what it likes, secrets and pipes too.
+        if is_the_kernels(&file) || !is_executable(&file) {
+            return Err(Refusal::new(
+                format!(
+                    "`{}` names `{}` in its first line, which is no program that can be executed",
+                    unfolded.file.display(),
+                    file.display()
+                ),
+                "name a program in its first line, such as `#!/usr/bin/env python3`",
+            ));
+        }
         argv.push(unfolded.file.clone().into());
         argv.extend(unfolded.argv.into_iter().skip(1));
         unfolded.scripts.push(unfolded.file);
@@ -389,7 +402,14 @@ mod tests {
             assert!(unfolded(text).is_err(), "{text}");
         }
         let own = format!("#!{}\n", script.display());
+        let told = unfolded(&own).unwrap_err();
+        assert!(told.reason.contains("no program"), "{told}");
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert!(unfolded(&own).unwrap_err().reason.contains("without end"));
+        for named in ["/proc/self/exe", "/dev/null", "/usr"] {
+            let told = unfolded(&format!("#!{named}\n")).unwrap_err();
+            assert!(told.reason.contains("no program"), "{named}: {told}");
+        }
     }
 
     #[test]

@@ -83,8 +83,14 @@ fn sockets_are_those_of_the_road() {
             verdict,
             "{sockets:?} {args:?}"
         );
-        assert_eq!(says(calls(sockets), libc::SYS_socketpair, &[unix]), None);
-        assert_eq!(says(calls(sockets), libc::SYS_socketpair, &[INET]), DENIED);
+        let pair = |args: &[u32]| says(calls(sockets), libc::SYS_socketpair, args);
+        assert_eq!(pair(&[unix, STREAM]), None);
+        assert_eq!(pair(&[unix, STREAM | flags]), None);
+        assert_eq!(pair(&[INET, STREAM]), DENIED);
+        for kind in [datagram, libc::SOCK_RAW as u32, libc::SOCK_SEQPACKET as u32] {
+            assert_eq!(pair(&[unix, kind]), DENIED);
+            assert_eq!(pair(&[unix, kind | flags]), DENIED);
+        }
     }
     let asked = calls(Sockets::Asked);
     assert_eq!(says(asked, libc::SYS_connect, &[]), Some(Verdict::Asked));

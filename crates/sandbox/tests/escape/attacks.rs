@@ -8,6 +8,7 @@ const NODE: &str = include_str!("attack.mjs");
 const WRITE: &str = include_str!("attack_write.py");
 const EXEC: &str = include_str!("attack_exec.py");
 const OPEN: &str = include_str!("attack_open.py");
+const PAIRS: &str = include_str!("attack_pairs.py");
 
 /// What a rung does not promise, and `doctor` lists as lost.
 fn is_lost(rung: Rung, name: &str) -> bool {
@@ -109,5 +110,24 @@ async fn the_machines_network_opens_nothing_else() {
             "{rung:?} {said}{err}"
         );
         expect_nothing_out(rung, read(&said), 11);
+    }
+}
+
+#[tokio::test]
+async fn pairs_of_sockets_are_streams_whatever_network_there_is() {
+    for (rung, launcher) in launchers().await {
+        let hosts = Network::Hosts(vec!["example.com".parse().unwrap()]);
+        for network in [Network::None, hosts, Network::Open] {
+            let arena = Arena::new();
+            let text = format!("{GUARD}{ATTACK}{PAIRS}");
+            let policy = toolcrib_sandbox::Policy {
+                network,
+                ..arena.policy()
+            };
+            let lines = arena
+                .attack(&launcher, rung, Language::Python, &text, policy)
+                .await;
+            expect_nothing_out(rung, lines, 9);
+        }
     }
 }

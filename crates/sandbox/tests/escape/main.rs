@@ -10,8 +10,10 @@
 mod arena;
 mod attacks;
 mod bombs;
+mod closed;
 mod hosts;
 mod life;
 mod paths;
+mod programs;
 mod refusal;
 mod users;

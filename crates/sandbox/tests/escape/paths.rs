@@ -238,32 +238,44 @@ async fn a_link_to_an_environment_can_not_be_replaced() {
     }
 }
 
-/// Whatever a program names as its loader is not opened for it.
+/// Whatever a program names as its loader is not opened for it, though it could load it.
 #[tokio::test]
 async fn a_program_can_not_name_a_secret_as_its_loader() {
+    const LOADER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
     for (rung, launcher) in launchers().await {
         let arena = Arena::new();
-        let secret = arena.at("home/.ssh/id");
         let mut bytes = std::fs::read("/bin/cat").unwrap();
-        let loader = b"/lib64/ld-linux-x86-64.so.2\0";
-        let Some(at) = bytes.windows(loader.len()).position(|part| part == loader) else {
+        let Some(at) = bytes.windows(LOADER.len()).position(|part| part == LOADER) else {
             continue;
         };
+        let secret = arena.at("home/.ssh/loader");
+        let usual = std::ffi::CStr::from_bytes_with_nul(LOADER).unwrap();
+        std::fs::copy(usual.to_str().unwrap(), &secret).unwrap();
         // Room for a path of the same length only: by a link of that name.
-        let name = format!("/var/tmp/{:018}", std::process::id());
-        assert_eq!(name.len() + 1, loader.len());
-        bytes[at..at + name.len()].copy_from_slice(name.as_bytes());
-        let _ = std::fs::remove_file(&name);
-        symlink(&secret, &name).unwrap();
+        let link = tempfile::Builder::new()
+            .prefix("")
+            .rand_bytes(LOADER.len() - 1 - "/var/tmp/".len())
+            .make_in("/var/tmp", |path| symlink(&secret, path))
+            .unwrap();
+        let name = link.path().as_os_str().as_encoded_bytes();
+        bytes[at..at + LOADER.len() - 1].copy_from_slice(name);
         let program = arena.at("tools/odd");
         std::fs::write(&program, bytes).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let command = Command::new(&program, arena.at("project"), arena.policy()).arg(&secret);
-        let started = command.spawn(&launcher, &arena.environment()).await;
-        std::fs::remove_file(&name).unwrap();
+        let data = arena.at("project/data.txt");
+        let start = async |policy: Policy| {
+            let command = Command::new(&program, arena.at("project"), policy).arg(&data);
+            command.spawn(&launcher, &arena.environment()).await
+        };
+        let started = start(arena.policy()).await;
         assert!(
             started.is_err(),
             "{rung:?}: it has no loader that it may read"
         );
+        // Who may read it anyway is loaded by it.
+        let mut open = arena.policy();
+        open.read.push(link.path().to_path_buf());
+        let (_, said, err) = finish(start(open).await.unwrap()).await;
+        assert_eq!(said, "data", "{rung:?}: {err}");
     }
 }

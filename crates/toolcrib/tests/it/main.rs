@@ -7,6 +7,7 @@ mod audit;
 mod auth;
 mod bad_input;
 mod chaos;
+mod choices;
 mod cli;
 mod confined;
 mod conformance;

@@ -11,7 +11,7 @@ use crate::support::ordinary::ordinary;
 use crate::support::{World, shell_tool};
 
 /// A program that tries four things when it starts, and says what it got as its description.
-const CURIOUS: &str = r#"
+pub const CURIOUS: &str = r#"
 import json, os, socket, subprocess, sys
 project, home, port = sys.argv[1:4]
 got = []
@@ -33,7 +33,7 @@ for line in sys.stdin:
 "#;
 
 /// A Python tool that reads and writes what it is told to.
-const HAND: &str = r#"
+pub const HAND: &str = r#"
 from toolcrib import tool
 
 @tool
@@ -44,11 +44,12 @@ def hand(what: str, path: str, to: str = "") -> str:
     if what == "write": open(path, "w").write("by the hand"); return "written"
     if what == "rename": os.rename(path, to); return "renamed"
     if what == "link": os.symlink(to, path); return "linked"
+    if what == "make": os.makedirs(path); return "made"
     raise ValueError(what)
 "#;
 
 /// A trusted project on each rung.
-fn worlds() -> impl Iterator<Item = (&'static str, World)> {
+pub fn worlds() -> impl Iterator<Item = (&'static str, World)> {
     ["A", "B", "C"].into_iter().map(|rung| {
         let mut world = World::new();
         world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
@@ -61,15 +62,15 @@ fn worlds() -> impl Iterator<Item = (&'static str, World)> {
 }
 
 /// What was written since belongs to who runs the crib.
-fn written(world: &mut World) {
+pub fn written(world: &mut World) {
     ordinary(world);
 }
 
-fn text(path: impl AsRef<Path>) -> String {
+pub fn text(path: impl AsRef<Path>) -> String {
     path.as_ref().display().to_string()
 }
 
-fn hand(world: &World, what: &str, path: impl AsRef<Path>, to: impl AsRef<Path>) -> Value {
+pub fn hand(world: &World, what: &str, path: impl AsRef<Path>, to: impl AsRef<Path>) -> Value {
     let arguments = json!({"what": what, "path": text(path), "to": text(to)}).to_string();
     let ran = world.run(&["call", "hand", &arguments, "--json"]);
     match serde_json::from_str::<Value>(&ran.stdout) {
@@ -78,7 +79,7 @@ fn hand(world: &World, what: &str, path: impl AsRef<Path>, to: impl AsRef<Path>)
     }
 }
 
-fn executable(path: &Path) {
+pub fn executable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
