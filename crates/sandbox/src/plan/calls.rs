@@ -78,6 +78,7 @@ const INET: u32 = libc::AF_INET as u32;
 const INET6: u32 = libc::AF_INET6 as u32;
 const NETLINK: u32 = libc::AF_NETLINK as u32;
 const STREAM: u32 = libc::SOCK_STREAM as u32;
+const PACKETS: u32 = libc::SOCK_SEQPACKET as u32;
 /// The flags of a socket's type lie above.
 const TYPE: u32 = 0xf;
 
@@ -356,9 +357,9 @@ impl Calls {
     fn network(&self, rules: &mut Filter) {
         let socket = libc::SYS_socket;
         rules.deny(libc::SYS_socketpair, [Test::IsNot(0, UNIX)]);
-        // A socket for datagrams sends to any path, though nobody connected it; and packets fill more memory than is
-        // counted for a socket.
-        for kind in (0..=TYPE).filter(|kind| *kind != STREAM) {
+        // A socket for datagrams sends to any path, though nobody connected it. One for packets does not, and browsers
+        // need pairs of them.
+        for kind in (0..=TYPE).filter(|kind| ![STREAM, PACKETS].contains(kind)) {
             rules.deny(libc::SYS_socketpair, [Test::Masked(1, TYPE, kind)]);
         }
         match self.sockets {

@@ -95,6 +95,9 @@ fn socket_holds() -> u64 {
     })
 }
 
+/// How the kernel's list names the kind of a socket for packets.
+const PACKETS: &str = "0005";
+
 /// Notes the sockets and pipes that a process has open, each once for all that share it.
 fn note_open(pid: u32, open: &mut HashSet<PathBuf>) {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"));
@@ -106,10 +109,13 @@ fn note_open(pid: u32, open: &mut HashSet<PathBuf>) {
     }));
 }
 
-/// How many sockets there are in a process's network, those on their way between processes too.
+/// How many sockets there are in a process's network, those on their way between processes too. One for packets counts
+/// twice: it takes a whole packet more than it may hold.
 fn sockets_of_network(pid: u32) -> u64 {
     let list = fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
-    list.lines().count().saturating_sub(1) as u64
+    let kind = |line: &str| line.split_ascii_whitespace().nth(4).map(str::to_owned);
+    let count = |line| 1 + u64::from(kind(line).is_some_and(|kind| kind == PACKETS));
+    list.lines().skip(1).map(count).sum()
 }
 
 /// Measures what lies below a launcher. Its first `ours` generations are not the tool's; where it is `alone`, all
@@ -151,9 +157,9 @@ pub(super) fn look(launcher: u32, ours: usize, alone: bool) -> Tree {
     let is_pipe = |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"pipe:");
     let pipes = open.iter().filter(is_pipe).count() as u64;
     let first = tree.pids.first().filter(|_| alone);
-    let sockets = first
-        .map_or(0, |pid| sockets_of_network(*pid))
-        .max(all - pipes);
+    let open = all - pipes;
+    // Nothing else tells of which kind one is.
+    let sockets = first.map_or(2 * open, |pid| sockets_of_network(*pid).max(open));
     tree.buffers = sockets * socket_holds() + pipes * PIPE;
     tree.memory += tree.shared + tree.buffers;
     tree

@@ -1,5 +1,5 @@
-# Attempts of a tool to make pairs of sockets that are no streams: what lies in those is not counted, and one for datagrams
-# sends to any path. Follows guard.py and attack.py, whose attempts it replaces.
+# Attempts of a tool to make pairs of sockets that send to any path, as those for datagrams do. Follows guard.py and
+# attack.py, whose attempts it replaces.
 UNIX = socket.AF_UNIX
 PAIRS = []
 
@@ -25,14 +25,19 @@ def a_raw_pair():
 
 
 @pairing
-def a_pair_for_packets():
-    return socket.socketpair(UNIX, socket.SOCK_SEQPACKET)
+def a_pair_for_packets_that_sends_elsewhere():
+    one, other = socket.socketpair(UNIX, socket.SOCK_SEQPACKET)
+    one.sendto(b"through", "/nowhere/at/all")
+    if other.recv(16) != b"through":
+        return "a packet went elsewhere"
+    one.connect("/nowhere/at/all")
+    return "it was connected elsewhere"
 
 
 @pairing
 def a_pair_for_datagrams_by_the_call_itself():
     # The kernel reads the lower half of a number alone.
-    kinds = [kind | high << 32 for kind in (2, 3, 5) for high in (0, 1)]
+    kinds = [kind | high << 32 for kind in (2, 3, 4, 6, 10) for high in (0, 1)]
     pair = (ctypes.c_int * 2)()
     for kind in kinds:
         try:
@@ -50,6 +55,10 @@ print("a_pair_of_streams\t%s\t" % ("held" if other.recv(16) == b"through" else "
 one, other = socket.socketpair(UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
 one.sendall(b"through")
 print("one_that_does_not_wait\t%s\t" % ("held" if other.recv(16) == b"through" else "BROKEN"), flush=True)
+
+one, other = socket.socketpair(UNIX, socket.SOCK_SEQPACKET)
+one.sendall(b"through")
+print("a_pair_for_packets\t%s\t" % ("held" if other.recv(16) == b"through" else "BROKEN"), flush=True)
 
 ATTEMPTS[:] = PAIRS
 run(ATTEMPTS)

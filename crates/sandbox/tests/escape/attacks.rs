@@ -114,7 +114,7 @@ async fn the_machines_network_opens_nothing_else() {
 }
 
 #[tokio::test]
-async fn pairs_of_sockets_are_streams_whatever_network_there_is() {
+async fn pairs_of_sockets_reach_each_other_alone_whatever_network_there_is() {
     for (rung, launcher) in launchers().await {
         let hosts = Network::Hosts(vec!["example.com".parse().unwrap()]);
         for network in [Network::None, hosts, Network::Open] {
@@ -127,7 +127,7 @@ async fn pairs_of_sockets_are_streams_whatever_network_there_is() {
             let lines = arena
                 .attack(&launcher, rung, Language::Python, &text, policy)
                 .await;
-            expect_nothing_out(rung, lines, 9);
+            expect_nothing_out(rung, lines, 10);
         }
     }
 }

@@ -116,19 +116,29 @@ def several():
 
 
 def sockets():
+    import socket
+    fill_sockets(socket.SOCK_STREAM, 1 << 16)
+
+
+def packets():
+    import socket
+    fill_sockets(socket.SOCK_SEQPACKET, 200_000)
+
+
+def fill_sockets(kind, size):
     # What is written to a socket that nobody reads lies in the kernel, in no process's memory.
     import socket
     kept, held = [], 0
     try:
         for _ in range(2000):
-            pair = socket.socketpair()
+            pair = socket.socketpair(socket.AF_UNIX, kind)
             kept.append(pair)
             for one in pair:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
                 one.setblocking(False)
                 try:
                     while held < 1000 * MB:
-                        held += one.send(b"x" * 65536)
+                        held += one.send(b"x" * size)
                 except BlockingIOError:
                     pass
             if len(kept) % 50 == 0:
