@@ -139,7 +139,7 @@ impl Ground {
             }
         }
         self.protect.sort();
-        self.between(&aside);
+        self.between(&aside, write);
         for path in &policy.hide {
             let path = real(path);
             if path.exists() && (is_inside(&path, &self.read) || is_inside(&path, &self.write)) {
@@ -163,13 +163,19 @@ impl Ground {
         Ok(())
     }
 
-    /// The folders on the way from what is written to what is protected in it.
-    fn between(&mut self, aside: &BTreeSet<PathBuf>) {
+    /// The folders on the way from what is written to what is protected in it. Inside what is protected nothing is opened
+    /// for it: what lies there can't be renamed anyway.
+    fn between(&mut self, aside: &BTreeSet<PathBuf>, write: &BTreeSet<Spot>) {
+        let is_root = |folder: &Path| write.iter().any(|spot| spot.path == folder);
         let mut between = BTreeSet::new();
         for path in aside {
-            let root = self.write.iter().find(|spot| path.starts_with(&spot.path));
+            let mut above = path.ancestors().skip(1);
+            let end = above.find(|folder| is_root(folder) || aside.contains(*folder));
+            let Some(root) = end.filter(|folder| is_root(folder)) else {
+                continue;
+            };
             let above = path.ancestors().skip(1);
-            let above = above.take_while(|folder| root.is_some_and(|root| *folder != root.path));
+            let above = above.take_while(|folder| *folder != root);
             between.extend(above.map(Path::to_path_buf));
         }
         self.between = between.into_iter().collect();
@@ -407,6 +413,29 @@ mod tests {
             })
             .unwrap();
         assert_eq!(place.shown(&ground.protect), ["data/z"]);
+    }
+
+    #[test]
+    fn nothing_inside_of_what_is_kept_is_opened_on_the_way_to_something_else() {
+        let place = Place::new();
+        for folder in ["lib/deep", "data/x/.git"] {
+            std::fs::create_dir_all(place.at("project/.toolcrib").join(folder)).unwrap();
+        }
+        let module = place.at("project/.toolcrib/lib/deep/mod.py");
+        std::fs::write(&module, "").unwrap();
+        let keeping = |policy: &mut Policy| {
+            policy.write.push(place.at("project"));
+            policy.keep.push(module.clone());
+        };
+        let ground = place.ground(keeping).unwrap();
+        assert_eq!(ground.between, [] as [PathBuf; 0]);
+        // What is granted in there is a root of its own.
+        let ground = place.ground(|policy| {
+            keeping(policy);
+            policy.write.push(place.at("project/.toolcrib/data"));
+        });
+        let between = [place.at("project/.toolcrib/data/x")];
+        assert_eq!(ground.unwrap().between, between);
     }
 
     #[test]

@@ -244,6 +244,13 @@ fn a_tool_that_writes_the_project_takes_over_no_other() {
         world.write("vendor/lib/.git/config", "");
         let program = world.write("tools/registered.py", CURIOUS);
         world.write("tools/helper.py", "");
+        // What a script imports lies deep in what is kept.
+        let import = "from lib.deep.mod import value\nfrom toolcrib import tool\n\n@tool\ndef importing() -> str:\n    \"\"\"Imports.\"\"\"\n    return value\n";
+        world.write_tool("importing.py", import);
+        let lib = ".toolcrib/tools/lib";
+        world.write(&format!("{lib}/__init__.py"), "");
+        world.write(&format!("{lib}/deep/__init__.py"), "");
+        world.write(&format!("{lib}/deep/mod.py"), "value = 'fine'\n");
         world.write("src/free", "");
         written(&mut world);
         world.run(&["trust"]).exits(0);
@@ -264,6 +271,9 @@ fn a_tool_that_writes_the_project_takes_over_no_other() {
             "vendor/lib/.git/hooks",
             ".toolcrib/tools/evil.json",
             ".toolcrib/tools/hand.py",
+            ".toolcrib/tools/lib/tool.json",
+            ".toolcrib/tools/lib/deep/evil.py",
+            ".toolcrib/tools/lib/deep/mod.py",
             ".toolcrib/config.toml",
             "opencode/tools/evil.json",
             "opencode/tools/other.json",
