@@ -93,18 +93,22 @@ impl Ground {
 
     /// Nobody grants what would change the walls themselves.
     fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), Refusal> {
-        for never in policy.never.iter().map(|path| real(path)) {
-            if let Some(spot) = write.iter().find(|spot| spot.path.starts_with(&never)) {
-                return Err(Refusal::new(
-                    format!(
-                        "`{}` holds what decides about tools, and no tool may write there",
-                        spot.path.display()
-                    ),
-                    "grant another folder",
-                ));
-            }
+        let never: Vec<PathBuf> = policy.never.iter().map(|path| real(path)).collect();
+        let records: Vec<PathBuf> = policy.records.iter().map(|path| real(path)).collect();
+        let decides = |spot: &&Spot| {
+            never.iter().any(|never| spot.path.starts_with(never))
+                || records.iter().any(|record| record.starts_with(&spot.path))
+        };
+        match write.iter().find(decides) {
+            None => Ok(()),
+            Some(spot) => Err(Refusal::new(
+                format!(
+                    "`{}` holds what decides about tools, and no tool may write there",
+                    spot.path.display()
+                ),
+                "grant another folder",
+            )),
         }
-        Ok(())
     }
 
     /// What is protected and hidden, as far as it lies in what is open.
@@ -366,6 +370,19 @@ mod tests {
             policy.never.push(place.at("project"));
         });
         assert!(told.unwrap_err().reason.contains("decides about tools"));
+        // Who writes beside a database writes it.
+        std::fs::create_dir(place.at("project/src/data")).unwrap();
+        let told = |written: &str| {
+            place.ground(|policy| {
+                policy.write.push(place.at(written));
+                policy.records.push(place.at("project/src/records.db"));
+            })
+        };
+        for written in ["project", "project/src"] {
+            let told = told(written).unwrap_err();
+            assert!(told.reason.contains("decides about tools"), "{told}");
+        }
+        assert!(told("project/src/data").is_ok());
     }
 
     #[test]

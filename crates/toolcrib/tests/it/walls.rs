@@ -326,6 +326,81 @@ fn nobody_grants_the_cribs_own_folders() {
     }
 }
 
+/// Trust and grants may lie in a file elsewhere: what holds that file can't be granted either.
+#[test]
+fn nobody_grants_the_folder_of_a_store_that_lies_elsewhere() {
+    for (rung, mut world) in worlds() {
+        let store = world.home().join("records/crib.db");
+        let url = format!("sqlite:{}", text(&store));
+        world.vars.push(("TOOLCRIB_STORE", url));
+        std::fs::create_dir_all(world.home().join("records/free")).unwrap();
+        world.write_tool("hand.py", HAND);
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        for folder in [world.home(), world.home().join("records")] {
+            world.run(&["grant", "hand", "--revoke"]);
+            let granted = world.run(&["grant", "hand", "--write", &text(folder)]);
+            granted.exits(0);
+            for path in ["records/crib.db-wal", "records/crib.db", "records/free/x"] {
+                let tried = hand(&world, "write", world.home().join(path), "");
+                assert_eq!(tried["isError"], true, "{rung} {path}: {tried}");
+            }
+        }
+        world.run(&["grant", "hand", "--revoke"]).exits(0);
+        let free = world.home().join("records/free");
+        let granted = world.run(&["grant", "hand", "--write", &text(&free)]);
+        granted.exits(0);
+        let fine = hand(&world, "write", free.join("x"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+    }
+}
+
+/// A store by a relative path would be a clone's own file, which says that the clone is trusted.
+#[test]
+fn a_store_is_never_a_file_of_the_folder_one_is_in() {
+    let world = World::new();
+    for url in ["sqlite:crib.db", "sqlite://crib.db", "sqlite:./crib.db"] {
+        let mut command = world.command(&["list"]);
+        command.env("TOOLCRIB_STORE", url);
+        let ran = world.finish(command);
+        assert_ne!(ran.code, 0);
+        assert!(ran.stderr.contains("is a relative path"), "{}", ran.stderr);
+    }
+}
+
+/// Where nothing is mounted, every process has its home in the same folder as the others.
+#[test]
+fn a_tool_that_writes_the_tmp_folder_reaches_no_others_home() {
+    for (rung, mut world) in worlds() {
+        let tmp = world.home().join("tmp");
+        std::fs::create_dir(&tmp).unwrap();
+        world.vars.push(("TMPDIR", text(&tmp)));
+        world.write_tool("hand.py", HAND);
+        let home = "from toolcrib import tool\n\n@tool\ndef home() -> str:\n    \"\"\"Its home.\"\"\"\n    import os\n    return os.environ['HOME']\n";
+        world.write_tool("own.py", home);
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        let grant = ["grant", "hand", "--write", &text(world.home())];
+        world.run(&grant).exits(0);
+        let _crib = world.serve();
+        let own = || {
+            let ran = world.run(&["call", "home", "--json"]).exits(0).json();
+            PathBuf::from(ran["output"].as_str().unwrap())
+        };
+        // The hand's process starts before the other has its home, and once more after.
+        hand(&world, "read", tmp.join("none"), "");
+        for _ in 0..2 {
+            let path = own().join("evil.pth");
+            let tried = hand(&world, "write", &path, "");
+            let fine = rung != "B" && path.starts_with("/tmp/home");
+            assert!(fine || tried["isError"] == true, "{rung}: {tried}");
+            assert!(!path.exists(), "{rung}: {}", text(&path));
+            world.write_tool("hand.py", format!("{HAND}\n# Started anew.\n"));
+            world.run(&["grant", "hand", "--write", &text(world.home())]);
+        }
+    }
+}
+
 /// Listing makes nothing; a start makes what was granted.
 #[tokio::test]
 async fn a_mere_list_makes_no_folder() {
