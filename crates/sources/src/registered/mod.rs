@@ -110,7 +110,13 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
         start: root,
         program: None,
     };
-    Manifest::read(map, &base, place, report)
+    let manifest = Manifest::read(map, &base, place, report);
+    // Nobody named the folder that it starts in: it is whatever project this is.
+    let named = map.get("workingDir").is_some_and(|dir| !dir.is_null());
+    manifest.map(|manifest| match named {
+        true => manifest,
+        false => manifest.in_a_foreign_folder(),
+    })
 }
 
 /// How its program is started to be asked, with what it was granted or is about to be. Whoever registers it grants the
