@@ -194,7 +194,11 @@ fn stamp(files: &[PathBuf]) -> String {
     let mut hash = Sha256::new();
     for file in files {
         let meta = std::fs::metadata(file).ok();
-        let seen = meta.map(|m| (m.ino(), m.len(), m.mtime(), m.mtime_nsec(), m.mode()));
+        // The time of the last change is nobody's to set.
+        let seen = meta.map(|m| {
+            let times = (m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
+            (m.dev(), m.ino(), m.len(), m.mode(), times)
+        });
         hash.update(format!("{seen:?}"));
     }
     crate::folder::hex(&hash.finalize()[..8])
