@@ -162,19 +162,25 @@ fn files(tool: &CustomTool) -> Vec<PathBuf> {
 }
 
 /// What belongs to the program: the files that are named, and the folders they lie in. A folder that holds everything
-/// (the root, a home, what lies hidden in one, a folder of the system's) is not its own.
+/// (the root, a home, what lies hidden in one, a folder of the system's) is not its own. A script is the very file that was
+/// registered: what became a link since leads to somebody else's.
 fn own(tool: &CustomTool) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().ok();
     let mut own = files(tool);
+    own.retain(|file| *file == Path::new(&tool.command) || real(file).as_ref() == Some(file));
     let folders: Vec<PathBuf> = own
         .iter()
-        .filter_map(|file| file.parent())
-        .filter(|folder| folder.components().count() > 3 && !folder.starts_with("/usr"))
-        .filter(|folder| !holds_settings(folder))
-        .map(Path::to_path_buf)
+        .filter_map(|file| Some((file.parent()?, real(file.parent()?)?)))
+        .filter(|(folder, real)| [*folder, real].into_iter().all(is_own_folder))
+        .map(|(folder, _)| folder.to_path_buf())
         .collect();
     own.extend(folders);
     own.retain(|path| path.exists());
     own
+}
+
+fn is_own_folder(folder: &Path) -> bool {
+    folder.components().count() > 3 && !folder.starts_with("/usr") && !holds_settings(folder)
 }
 
 /// Is this a folder in which programs of all kinds keep settings and keys, such as `.config` or `.ssh`? A folder below it

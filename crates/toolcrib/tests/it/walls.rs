@@ -135,6 +135,54 @@ async fn a_program_is_walled_in_while_it_is_registered_validated_and_changed() {
     }
 }
 
+/// A program that reads what its argument names, and says so.
+const READS: &str = r#"#!/usr/bin/env python3
+import json, sys
+about = {"name": "reads", "description": "d", "version": "1", "inputSchema": {"type": "object"}}
+def read():
+    try:
+        return open(sys.argv[1]).read()
+    except OSError:
+        return "nothing"
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = about if asked["method"] == "initialize" else {"status": "healthy", "output": read()}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+/// A registration is of the files that it named, not of what a clone puts in their place later.
+#[test]
+fn a_registered_programs_files_do_not_become_links_to_others() {
+    for (rung, mut world) in worlds() {
+        let clone = world.home().join("src/clone");
+        let (data, keys) = (clone.join("data"), world.home().join("src/keys"));
+        for folder in [&clone.join("bin"), &data, &keys] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let program = clone.join("bin/reads");
+        std::fs::write(&program, READS).unwrap();
+        executable(&program);
+        std::fs::write(data.join("config.json"), "its own").unwrap();
+        std::fs::write(keys.join("config.json"), "hidden").unwrap();
+        symlink("data", clone.join("way")).unwrap();
+        written(&mut world);
+        let call = || world.run(&["call", "reads"]).exits(0).stdout;
+        for named in ["data", "way"] {
+            let config = text(clone.join(named).join("config.json"));
+            let args = ["register", "--", &text(&program), &config];
+            world.run(&args).exits(0);
+            assert_eq!(call().trim(), "its own", "{rung} {named}");
+            // As a `git pull` would.
+            std::fs::rename(&data, clone.join("before")).unwrap();
+            symlink("../keys", &data).unwrap();
+            assert_eq!(call().trim(), "nothing", "{rung} {named}");
+            std::fs::remove_file(&data).unwrap();
+            std::fs::rename(clone.join("before"), &data).unwrap();
+            world.run(&["unregister", "reads"]).exits(0);
+        }
+    }
+}
+
 /// A shell script that can't say what it is without other programs runs none until somebody grants it.
 #[test]
 fn a_program_that_fails_to_answer_runs_no_others_for_it() {
