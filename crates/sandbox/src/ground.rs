@@ -160,7 +160,11 @@ impl Ground {
         for spot in &self.write {
             expand(&spot.path, &aside, &mut self.entries)?;
         }
-        self.entries.extend(again.iter().cloned());
+        for spot in &again {
+            let inside = aside.iter().filter(|kept| kept.starts_with(&spot.path));
+            let inside: Vec<PathBuf> = inside.cloned().collect();
+            expand(&spot.path, &inside, &mut self.entries)?;
+        }
         self.write.extend(again);
         self.write.sort();
         self.write.dedup();
@@ -451,8 +455,16 @@ mod tests {
             keeping(policy);
             policy.write.push(place.at("project/.toolcrib/data"));
         });
-        let between = [place.at("project/.toolcrib/data/x")];
-        assert_eq!(ground.unwrap().between, between);
+        let (ground, data) = (ground.unwrap(), "project/.toolcrib/data");
+        assert_eq!(ground.between, [place.at(data).join("x")]);
+        // Nor is what is kept in there written where nothing is mounted.
+        let opened = place.shown(&ground.entries);
+        assert!(
+            !opened
+                .iter()
+                .any(|path| path == data || path.contains(".git")),
+            "{opened:?}"
+        );
     }
 
     #[test]

@@ -345,6 +345,16 @@ fn a_tool_that_writes_the_project_takes_over_no_other() {
         let path = own.join(".venv/lib/python3.11/site-packages/wanted.py");
         let fine = hand(&world, "write", path, "");
         assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        // What is granted inside of what is kept keeps repositories in its turn.
+        let inside = "web/node_modules/own";
+        world.write(format!("{inside}/.git/config"), "");
+        world.write(format!("{inside}/free/file"), "");
+        written(&mut world);
+        world.run(&["grant", "hand", "--write", inside]).exits(0);
+        let tried = hand(&world, "write", own.join(inside).join(".git/config"), "");
+        assert_eq!(tried["isError"], true, "{rung}: {tried}");
+        let fine = hand(&world, "write", own.join(inside).join("free/file"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
     }
 }
 
