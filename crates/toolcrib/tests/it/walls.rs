@@ -296,9 +296,9 @@ fn a_tool_that_writes_the_project_takes_over_no_other() {
         let import = "from lib.deep.mod import value\nfrom toolcrib import tool\n\n@tool\ndef importing() -> str:\n    \"\"\"Imports.\"\"\"\n    return value\n";
         world.write_tool("importing.py", import);
         let lib = ".toolcrib/tools/lib";
-        world.write(&format!("{lib}/__init__.py"), "");
-        world.write(&format!("{lib}/deep/__init__.py"), "");
-        world.write(&format!("{lib}/deep/mod.py"), "value = 'fine'\n");
+        world.write(format!("{lib}/__init__.py"), "");
+        world.write(format!("{lib}/deep/__init__.py"), "");
+        world.write(format!("{lib}/deep/mod.py"), "value = 'fine'\n");
         world.write("src/free", "");
         written(&mut world);
         world.run(&["trust"]).exits(0);
