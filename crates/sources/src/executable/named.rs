@@ -1,6 +1,6 @@
-//! Files that a `tool.json` names: its program and that program's arguments. They are the tool wherever they lie, also where
-//! the hash of its folder does not look: in hidden folders, in what a build leaves, behind a link. A yes to the tool is a
-//! yes to them as they are.
+//! Files that a `tool.json` names: its program, and the script of an interpreter, which is the first argument that is no
+//! option. They are the tool wherever they lie, also where the hash of its folder does not look: in hidden folders, in what
+//! a build leaves, behind a link. A yes to the tool is a yes to them as they are. Other arguments are data.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,10 +14,6 @@ use super::MANIFEST;
 use super::bundle::{self, Part};
 use crate::plugin;
 
-/// More arguments are not looked at, nor longer ones.
-const MAX_ARGS: usize = 100;
-const MAX_PATH: usize = 1_000;
-
 /// The files that this `tool.json` of a folder names and that are not among the folder's parts. Programs of the machine are
 /// none: only what really lies in the folder or in the project changes with the tool.
 pub fn files(folder: &Path, manifest: &[u8], parts: &[Part], project: Option<&Path>) -> Vec<Part> {
@@ -27,12 +23,11 @@ pub fn files(folder: &Path, manifest: &[u8], parts: &[Part], project: Option<&Pa
     let text = |key: &str| written.get(key).and_then(Value::as_str);
     let start = folder.join(text("workingDir").unwrap_or_default());
     let args = written.get("args").and_then(Value::as_array);
-    let args = args.into_iter().flatten().take(MAX_ARGS);
-    let args = args
-        .filter_map(Value::as_str)
-        .filter(|arg| !arg.is_empty() && arg.len() < MAX_PATH && !arg.contains('\0'));
+    let mut args = args.into_iter().flatten().filter_map(Value::as_str);
+    let script = args.find(|arg| !arg.starts_with('-'));
     let command = text("command").filter(|command| command.contains('/'));
-    let named = command.into_iter().chain(args);
+    let named = command.into_iter().chain(script);
+    let named = named.filter(|one| !one.is_empty() && !one.contains('\0'));
     let paths = named.flat_map(|one| [folder.join(one), start.join(one)]);
     let roots: Vec<PathBuf> = [Some(folder), project]
         .into_iter()
@@ -111,8 +106,9 @@ mod tests {
             files.iter().map(name).collect()
         };
         assert_eq!(found(r#"{"command": "./target/run"}"#), ["run"]);
-        let args = r#"{"command": "python3", "args": ["-u", ".bin/x", "link", "", "none"]}"#;
-        assert_eq!(found(args), ["x", "link"]);
+        let args = r#"{"command": "python3", "args": ["-u", ".bin/x", "../../lib/y"]}"#;
+        assert_eq!(found(args), ["x"], "what comes behind the script is data");
+        assert_eq!(found(r#"{"command": "sh", "args": ["link"]}"#), ["link"]);
         let there = r#"{"command": "sh", "workingDir": "../../lib", "args": ["y"]}"#;
         assert_eq!(found(there), ["y"]);
         for machine in ["/bin/sh", "../../../outside", "target", "run"] {
