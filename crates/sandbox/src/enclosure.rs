@@ -108,7 +108,13 @@ impl Enclosure {
                 tracing::warn!(%error, path = %path.display(), "what a tool may write can't be made");
             }
         }
-        let mut plan = plan(launcher, policy, program, setting, folder).await?;
+        let beside = scratch.as_ref().filter(|_| !policy.write.is_empty());
+        let kept = beside.map(|scratch| Policy {
+            keep: [policy.keep.clone(), scratch.all_beside()].concat(),
+            ..policy.clone()
+        });
+        let kept = kept.as_ref().unwrap_or(policy);
+        let mut plan = plan(launcher, kept, program, setting, folder).await?;
         for path in std::mem::take(&mut plan.placeholders) {
             // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
             // and there is nothing to protect.

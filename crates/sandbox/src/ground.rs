@@ -93,18 +93,22 @@ impl Ground {
 
     /// Nobody grants what would change the walls themselves.
     fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), Refusal> {
-        for never in policy.never.iter().map(|path| real(path)) {
-            if let Some(spot) = write.iter().find(|spot| spot.path.starts_with(&never)) {
-                return Err(Refusal::new(
-                    format!(
-                        "`{}` holds what decides about tools, and no tool may write there",
-                        spot.path.display()
-                    ),
-                    "grant another folder",
-                ));
-            }
+        let never: Vec<PathBuf> = policy.never.iter().map(|path| real(path)).collect();
+        let records: Vec<PathBuf> = policy.records.iter().map(|path| real(path)).collect();
+        let decides = |spot: &&Spot| {
+            never.iter().any(|never| spot.path.starts_with(never))
+                || records.iter().any(|record| record.starts_with(&spot.path))
+        };
+        match write.iter().find(decides) {
+            None => Ok(()),
+            Some(spot) => Err(Refusal::new(
+                format!(
+                    "`{}` holds what decides about tools, and no tool may write there",
+                    spot.path.display()
+                ),
+                "grant another folder",
+            )),
         }
-        Ok(())
     }
 
     /// What is protected and hidden, as far as it lies in what is open.
@@ -139,7 +143,7 @@ impl Ground {
             }
         }
         self.protect.sort();
-        self.between(&aside);
+        self.between(&aside, write);
         for path in &policy.hide {
             let path = real(path);
             if path.exists() && (is_inside(&path, &self.read) || is_inside(&path, &self.write)) {
@@ -156,20 +160,30 @@ impl Ground {
         for spot in &self.write {
             expand(&spot.path, &aside, &mut self.entries)?;
         }
-        self.entries.extend(again.iter().cloned());
+        for spot in &again {
+            let inside = aside.iter().filter(|kept| kept.starts_with(&spot.path));
+            let inside: Vec<PathBuf> = inside.cloned().collect();
+            expand(&spot.path, &inside, &mut self.entries)?;
+        }
         self.write.extend(again);
         self.write.sort();
         self.write.dedup();
         Ok(())
     }
 
-    /// The folders on the way from what is written to what is protected in it.
-    fn between(&mut self, aside: &BTreeSet<PathBuf>) {
+    /// The folders on the way from what is written to what is protected in it. Inside what is protected nothing is opened
+    /// for it: what lies there can't be renamed anyway.
+    fn between(&mut self, aside: &BTreeSet<PathBuf>, write: &BTreeSet<Spot>) {
+        let is_root = |folder: &Path| write.iter().any(|spot| spot.path == folder);
         let mut between = BTreeSet::new();
         for path in aside {
-            let root = self.write.iter().find(|spot| path.starts_with(&spot.path));
+            let mut above = path.ancestors().skip(1);
+            let end = above.find(|folder| is_root(folder) || aside.contains(*folder));
+            let Some(root) = end.filter(|folder| is_root(folder)) else {
+                continue;
+            };
             let above = path.ancestors().skip(1);
-            let above = above.take_while(|folder| root.is_some_and(|root| *folder != root.path));
+            let above = above.take_while(|folder| *folder != root);
             between.extend(above.map(Path::to_path_buf));
         }
         self.between = between.into_iter().collect();
@@ -360,6 +374,19 @@ mod tests {
             policy.never.push(place.at("project"));
         });
         assert!(told.unwrap_err().reason.contains("decides about tools"));
+        // Who writes beside a database writes it.
+        std::fs::create_dir(place.at("project/src/data")).unwrap();
+        let told = |written: &str| {
+            place.ground(|policy| {
+                policy.write.push(place.at(written));
+                policy.records.push(place.at("project/src/records.db"));
+            })
+        };
+        for written in ["project", "project/src"] {
+            let told = told(written).unwrap_err();
+            assert!(told.reason.contains("decides about tools"), "{told}");
+        }
+        assert!(told("project/src/data").is_ok());
     }
 
     #[test]
@@ -407,6 +434,37 @@ mod tests {
             })
             .unwrap();
         assert_eq!(place.shown(&ground.protect), ["data/z"]);
+    }
+
+    #[test]
+    fn nothing_inside_of_what_is_kept_is_opened_on_the_way_to_something_else() {
+        let place = Place::new();
+        for folder in ["lib/deep", "data/x/.git"] {
+            std::fs::create_dir_all(place.at("project/.toolcrib").join(folder)).unwrap();
+        }
+        let module = place.at("project/.toolcrib/lib/deep/mod.py");
+        std::fs::write(&module, "").unwrap();
+        let keeping = |policy: &mut Policy| {
+            policy.write.push(place.at("project"));
+            policy.keep.push(module.clone());
+        };
+        let ground = place.ground(keeping).unwrap();
+        assert_eq!(ground.between, [] as [PathBuf; 0]);
+        // What is granted in there is a root of its own.
+        let ground = place.ground(|policy| {
+            keeping(policy);
+            policy.write.push(place.at("project/.toolcrib/data"));
+        });
+        let (ground, data) = (ground.unwrap(), "project/.toolcrib/data");
+        assert_eq!(ground.between, [place.at(data).join("x")]);
+        // Nor is what is kept in there written where nothing is mounted.
+        let opened = place.shown(&ground.entries);
+        assert!(
+            !opened
+                .iter()
+                .any(|path| path == data || path.contains(".git")),
+            "{opened:?}"
+        );
     }
 
     #[test]

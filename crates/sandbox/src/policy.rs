@@ -30,6 +30,8 @@ pub struct Policy {
     pub keep: Vec<PathBuf>,
     /// What is never written, whatever `write` names.
     pub never: Vec<PathBuf>,
+    /// Files that no writable folder may hold: who writes beside them changes what is read in them, as beside a database.
+    pub records: Vec<PathBuf>,
     /// What is not even read inside readable folders.
     pub hide: Vec<PathBuf>,
     /// Paths of `read` that are written as lying in this folder must really lie there: a link can't widen them.
@@ -91,6 +93,7 @@ impl Default for Policy {
             protect: Vec::new(),
             keep: Vec::new(),
             never: Vec::new(),
+            records: Vec::new(),
             hide: Vec::new(),
             within: None,
             exec: Exec::Once,

@@ -2,6 +2,7 @@
 //! what a crib leaves that was killed goes when the next one makes its first.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -38,6 +39,22 @@ impl Scratch {
     pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
+
+    /// This folder and those beside it: a process that may write around them writes none of them. What is made later is
+    /// kept too, for a folder that holds something kept is opened entry by entry.
+    pub(crate) fn all_beside(&self) -> Vec<PathBuf> {
+        let tmp = self.folder.parent().unwrap_or(&self.folder);
+        let entries = std::fs::read_dir(tmp).into_iter().flatten().flatten();
+        let named = entries.filter(|entry| is_named(&entry.file_name()));
+        named
+            .map(|entry| entry.path())
+            .chain([self.folder.clone()])
+            .collect()
+    }
+}
+
+fn is_named(name: &OsStr) -> bool {
+    name.to_string_lossy().starts_with(PREFIX)
 }
 
 impl Drop for Scratch {
@@ -97,7 +114,7 @@ fn sweep(tmp: &Path, young: Duration) {
         return;
     };
     for entry in std::fs::read_dir(tmp).into_iter().flatten().flatten() {
-        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let named = is_named(&entry.file_name());
         // Of the entry itself: a link is nobody's scratch folder.
         let Ok(meta) = entry.metadata() else { continue };
         let age = meta

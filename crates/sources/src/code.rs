@@ -16,6 +16,8 @@ use toolcrib_sandbox::{Confinement, GUARDED};
 pub struct Code {
     /// The crib's own settings, records and caches, which nobody can grant.
     never: Vec<PathBuf>,
+    /// The file that trust and grants are kept in, wherever the user keeps it.
+    records: Vec<PathBuf>,
     /// Folders of tools, whether they are there or not.
     folders: Mutex<Vec<PathBuf>>,
     /// What single tools are made of.
@@ -25,10 +27,11 @@ pub struct Code {
 }
 
 impl Code {
-    /// `never` is what nobody can grant.
-    pub fn new(never: Vec<PathBuf>) -> Code {
+    /// `never` is what nobody can grant, `records` are files that no writable folder may hold.
+    pub fn new(never: Vec<PathBuf>, records: Vec<PathBuf>) -> Code {
         Code {
             never,
+            records,
             ..Code::default()
         }
     }
@@ -64,6 +67,7 @@ impl Code {
                 policy.protect.extend(lock(&self.held).iter().cloned());
                 policy.keep.extend(lock(&self.files).iter().cloned());
                 policy.never.extend(self.never.iter().cloned());
+                policy.records.extend(self.records.iter().cloned());
                 Confinement::Walled(policy)
             }
             other => other,

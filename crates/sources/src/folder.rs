@@ -19,7 +19,7 @@ use toolcrib_core::{Access, ErrorType, Problem, Rank, Scope, SourceKey, SourceKi
 use crate::Place;
 use crate::draft::{Afterwards, Draft, Read};
 use crate::entry::{FileKind, Stamp, is_passed_over, kind_of};
-use crate::executable::bundle;
+use crate::executable::{bundle, named};
 use crate::origin::Loaded;
 use reading::{may_stand_in, stale, stamp_of, stand_in};
 
@@ -368,7 +368,12 @@ impl Shelf {
                     if !bundle::is_tool(&path, &parts) {
                         continue;
                     }
-                    Stamp::of(parts.iter().map(|part| &part.meta))
+                    let named = match self.folder.access_of(&name) {
+                        Access::Open => named::of(&path, &parts, place.project.as_deref()),
+                        _ => Vec::new(),
+                    };
+                    inner.extend(bundle::folders(&path, &named));
+                    Stamp::of(parts.iter().chain(&named).map(|part| &part.meta))
                 }
                 FileKind::Script(_) => {
                     let beside = self.known.get(&name).map(|known| known.beside.as_slice());

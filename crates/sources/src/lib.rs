@@ -19,6 +19,7 @@ pub mod builtin;
 mod code;
 mod confine;
 mod denied;
+mod directory;
 mod draft;
 mod entry;
 mod executable;

@@ -18,7 +18,7 @@ use toolcrib_sources::{Code, Folder, Follow, Place, Safe, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
 
 use crate::audit::{Book, LAST_WORDS};
-use crate::config::{Flags, Project, Settings, project, project_config, trust_entries};
+use crate::config::{Flags, Project, Settings, project, project_config, store_url, trust_entries};
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::memory::{Memory, Trust};
@@ -100,7 +100,19 @@ fn launcher(env: &Env) -> Result<Launcher, Failure> {
     }
 }
 
-/// The user's cache folder, where what can be made again is kept.
+/// The file that trust and grants are kept in, where that lies elsewhere than in the crib's own folders, which are kept
+/// unwritten as a whole.
+fn records(env: &Env, data: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let url = store_url(env, data)?;
+    let own = own_folders(env);
+    let elsewhere = |path: &&Path| !own.iter().any(|folder| path.starts_with(folder));
+    let file = url.path().filter(elsewhere);
+    Ok(file
+        .map(|path| env.directory.join(path))
+        .into_iter()
+        .collect())
+}
+
 /// What decides about tools: no tool may write there, whatever it was granted.
 fn own_folders(env: &Env) -> Vec<PathBuf> {
     let folders = [
@@ -112,6 +124,7 @@ fn own_folders(env: &Env) -> Vec<PathBuf> {
     folders.into_iter().flatten().collect()
 }
 
+/// The user's cache folder, where what can be made again is kept.
 fn cache_folder(env: &Env) -> Result<PathBuf, Failure> {
     match env.cache_folder() {
         Some(cache) => Ok(cache),
@@ -216,7 +229,7 @@ impl Opened {
             scripts: scripts(&env, &settings, cache.clone()),
             variables,
             walls: settings.walls.clone(),
-            code: Arc::new(Code::new(own_folders(&env))),
+            code: Arc::new(Code::new(own_folders(&env), records(&env, &data)?)),
             grants: watch::Sender::new(Arc::new(memory.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });

@@ -10,6 +10,7 @@ use toolcrib_core::permit::{SECRET, secret_name};
 use toolcrib_core::{ErrorType, Mask, Problem, Retries, SourceKind};
 
 use crate::Place;
+use crate::directory;
 use crate::fields::{Fields, Report};
 use crate::options::{self, MAX_TIMEOUT_MS};
 use crate::worker::{Blueprint, Keep};
@@ -189,6 +190,17 @@ impl Manifest {
             },
             shown: String::new(),
         }
+    }
+
+    /// The same for a program that starts in a folder which is not its own.
+    #[must_use]
+    pub fn in_a_foreign_folder(mut self) -> Manifest {
+        let (name, value) = directory::SAFE_PATH;
+        let is_set = self.vars.iter().any(|(known, _)| known == name);
+        if !is_set && directory::imports_from_start(&self.program, &self.args) {
+            self.vars.push((name.to_owned(), value.to_owned()));
+        }
+        self
     }
 
     /// How the program is started, without the secrets that it names. The values of its variables are hidden.

@@ -6,6 +6,7 @@
 //!
 //! * [`bundle`]: which files a tool's folder holds, and the hash of them all.
 //! * [`manifest`]: `tool.json`, and how the program is started.
+//! * [`named`]: which files `tool.json` names, wherever they lie.
 //! * [`variables`]: which variables a tool may set for itself.
 //! * [`definition`]: what is known of a tool becomes a tool.
 //! * [`run`]: one call.
@@ -13,6 +14,7 @@
 pub mod bundle;
 pub mod definition;
 pub mod manifest;
+pub mod named;
 pub mod run;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use toolcrib_core::{Access, ErrorType, Problem, Scope, Severity, SourceKind, Too
 use super::{Candidate, Folder, Found, Known, News, Reading, Reread, Shelf, hex, key};
 use crate::draft::Read;
 use crate::entry::{Content, FileKind, Stamp};
-use crate::executable::{self, MANIFEST, bundle};
+use crate::executable::{self, MANIFEST, bundle, named};
 use crate::origin::{Loaded, Origin};
 use crate::script::{self, Around, Language, Script};
 use crate::{Place, beneath, plugin};
@@ -324,6 +324,13 @@ impl Folder {
             (false, Some(manifest)) => Sha256::digest(manifest).into(),
             (false, None) => [1; 32],
         };
+        let hash = match manifest.as_deref().filter(|_| trusted) {
+            Some(text) => {
+                let project = place.project.as_deref();
+                named::with(hash, &named::files(&file.path, text, &parts, project))
+            }
+            None => hash,
+        };
         Ok(Content::Bundle {
             hash,
             manifest,
@@ -481,7 +488,10 @@ impl Folder {
                         Content::Script(Box::new(script))
                     }
                     None => Content::Bundle {
-                        hash: bundle::hash(&file.path, &parts, Some(&kept)),
+                        hash: named::with(
+                            bundle::hash(&file.path, &parts, Some(&kept)),
+                            &named::files(&file.path, &kept, &parts, place.project.as_deref()),
+                        ),
                         manifest: Some(kept),
                         program: bundle::program(&file.path, &parts).map(Path::to_path_buf),
                     },

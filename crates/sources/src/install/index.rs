@@ -155,10 +155,11 @@ impl Index {
         let home = place.environment.get("HOME").map(Path::new);
         let given = &place.scripts.settings.installing;
         let mut index = Index::default();
-        let mut said = Vec::new();
+        let mut hosts: BTreeSet<String> = BTreeSet::new();
         for (name, value) in given.iter().filter(|(name, _)| installer.takes(name)) {
             index.vars.push((name.clone(), value.clone()));
-            said.push(value.clone());
+            hosts.extend(urls(value).filter_map(|url| host_of(&url)));
+            index.read.extend(paths(value));
         }
         let proxy = given
             .iter()
@@ -178,7 +179,9 @@ impl Index {
         let named = given
             .iter()
             .filter(|(name, _)| installer.settings().iter().any(|(own, _)| own == name))
-            .map(|(_, value)| PathBuf::from(value));
+            .map(|(_, value)| PathBuf::from(value))
+            // A relative one would be a project's.
+            .filter(|file| file.is_absolute());
         let files = own
             .iter()
             .map(|(_, path)| path.clone())
@@ -188,15 +191,22 @@ impl Index {
             let Ok(text) = std::fs::read_to_string(&file) else {
                 continue;
             };
-            for line in text.lines().map(str::trim) {
-                if line.starts_with(['#', ';']) {
+            // A value may go on in the next lines, which begin with spaces or have no key.
+            let mut key = String::new();
+            for line in text.lines() {
+                if line.trim_start().starts_with(['#', ';']) {
                     continue;
                 }
-                let key = line.split('=').next().unwrap_or_default().trim();
-                if matches!(key, "proxy" | "https-proxy" | "http-proxy") {
+                if let Some((named, _)) = line.split_once('=').filter(|(named, _)| is_key(named)) {
+                    named.trim().clone_into(&mut key);
+                }
+                if matches!(&*key, "proxy" | "https-proxy" | "http-proxy") {
                     index.proxy.get_or_insert(format!("`{}`", file.display()));
                 }
-                said.push(line.to_owned());
+                hosts.extend(urls(line).filter_map(|url| host_of(&url)));
+                if names_packages_or_certificates(&key) {
+                    index.read.extend(paths(line));
+                }
             }
         }
         if let Some((name, path)) = own {
@@ -204,11 +214,6 @@ impl Index {
                 .vars
                 .push((name.to_owned(), path.display().to_string()));
             index.read.push(path);
-        }
-        let mut hosts: BTreeSet<String> = BTreeSet::new();
-        for text in &said {
-            hosts.extend(urls(text).filter_map(|url| host_of(&url)));
-            index.read.extend(paths(text));
         }
         hosts.extend(
             installer
@@ -221,6 +226,33 @@ impl Index {
         index.read.dedup();
         index
     }
+}
+
+/// Does a setting begin here? A URL may hold a sign of equality too.
+fn is_key(named: &str) -> bool {
+    let named = named.trim();
+    let fits = |c: char| c.is_ascii_alphanumeric() || "@/._:-".contains(c);
+    !named.is_empty() && named.chars().all(fits) && !named.contains("://")
+}
+
+/// May what a setting of this name leads to be read? A prefix, a cache or a target may be a whole home.
+fn names_packages_or_certificates(key: &str) -> bool {
+    let last = key.rsplit(['.', ':']).next().unwrap_or_default();
+    [
+        "cafile",
+        "cert",
+        "certfile",
+        "client-cert",
+        "extra-index-url",
+        "find-links",
+        "index",
+        "index-url",
+        "default-index",
+        "keyfile",
+        "registry",
+        "url",
+    ]
+    .contains(&last)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -289,6 +321,47 @@ mod tests {
         assert!(hosts(&npm).contains(&"127.0.0.1:4873".to_owned()));
         let uv = index(Installer::Uv, &vars);
         assert!(hosts(&uv).contains(&"uv.example:8443".to_owned()));
+    }
+
+    #[test]
+    fn of_the_users_settings_only_packages_and_certificates_are_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            path
+        };
+        let read = |installer, file: &str, text: String| {
+            let file = home.path().join(file);
+            std::fs::write(&file, text).unwrap();
+            let name = match installer {
+                Installer::Pip => "PIP_CONFIG_FILE",
+                _ => "npm_config_userconfig",
+            };
+            let path = file.display().to_string();
+            let names = [(name, path.as_str()), ("NPM_CONFIG_USERCONFIG", &path)];
+            index(installer, &names)
+        };
+        let (links, more, target) = (at("links"), at("more"), at("target"));
+        let text = format!(
+            "[global]\nfind-links =\n    {}\n    {}\ntarget = {}\nindex-url = https://own.example/a?b=c\n",
+            links.display(),
+            more.display(),
+            target.display()
+        );
+        let pip = read(Installer::Pip, "pip.conf", text);
+        assert!(pip.read.contains(&links) && pip.read.contains(&more));
+        assert!(!pip.read.contains(&target), "{:?}", pip.read);
+        assert!(hosts(&pip).contains(&"own.example".to_owned()));
+        let (prefix, cafile) = (at("prefix"), at("ca"));
+        let text = format!(
+            "prefix={}\ncafile={}\n@own:registry=https://npm.example/\n//npm.example/:_authToken=x\n",
+            prefix.display(),
+            cafile.display()
+        );
+        let npm = read(Installer::Npm, "npmrc", text);
+        assert!(npm.read.contains(&cafile) && !npm.read.contains(&prefix));
+        assert!(hosts(&npm).contains(&"npm.example".to_owned()));
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct Install {
     files: Vec<(&'static str, String)>,
     /// Folders in it that nobody needs afterwards.
     waste: &'static [&'static str],
+    /// What the first step makes and no package may change: it says which interpreter runs, and what that reads.
+    frame: &'static [&'static str],
     steps: Vec<Step>,
 }
 
@@ -301,6 +303,7 @@ impl Install {
             mode,
             files: Vec::new(),
             waste: &[],
+            frame: &[],
             steps: Vec::new(),
         }
     }

@@ -38,6 +38,7 @@ impl Install {
             None => Installer::Pip,
         };
         let mut install = Install::new("python", &base.identity, packages, installer, mode, place);
+        install.frame = &["pyvenv.cfg", "bin/python", "bin/python3"];
         let folder = install.folder.clone();
         let python = folder.join("bin/python");
         let built = mode == Mode::Built;

@@ -13,6 +13,7 @@ use toolcrib_sandbox::{Command, Exit, Network, Policy};
 use super::index::Index;
 use super::{Install, Mode, NotInstalled, Step};
 use crate::Place;
+use crate::executable::bundle;
 use crate::process::capture;
 
 /// How long installing may take.
@@ -104,15 +105,41 @@ async fn all_steps(install: &Install, index: &Index, place: &Place) -> Result<()
     for (name, text) in &install.files {
         std::fs::write(install.folder.join(name), text)?;
     }
+    let mut frame = None;
     for step in &install.steps {
         run(install, step, index, place)
             .await
             .map_err(Trouble::Told)?;
+        frame.get_or_insert_with(|| frame_of(install));
+    }
+    if frame.is_some_and(|frame| frame != frame_of(install)) {
+        return Err(Trouble::Told(NotInstalled {
+            message: format!(
+                "one of its packages replaces what the environment itself is made of ({})",
+                install.frame.join(", ")
+            ),
+            hint: "look at what these packages hold; one that replaces the interpreter is not to be trusted".to_owned(),
+        }));
     }
     for waste in install.waste {
         let _ = std::fs::remove_dir_all(install.folder.join(waste));
     }
     Ok(std::fs::write(mark, "")?)
+}
+
+/// What an environment's frame is now: where links lead, and what files hold.
+fn frame_of(install: &Install) -> Vec<Option<Vec<u8>>> {
+    let held = |name: &&str| {
+        let path = install.folder.join(name);
+        match std::fs::read_link(&path) {
+            Ok(target) => Some(target.into_os_string().into_encoded_bytes()),
+            Err(_) => {
+                let meta = path.symlink_metadata().ok().filter(|meta| meta.is_file())?;
+                Some(bundle::content(&path, &meta).ok()?.to_vec())
+            }
+        }
+    };
+    install.frame.iter().map(held).collect()
 }
 
 fn clear(install: &Install) -> io::Result<()> {

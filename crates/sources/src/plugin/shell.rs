@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolcrib_core::{
-    BoxFuture, Call, CallError, CallResult, ErrorCode, Hidden, Outcome, Permit, Spec, Tool, Walled,
+    BoxFuture, Call, CallError, CallResult, ErrorCode, Hidden, Outcome, Permit, Scope, Spec, Tool,
+    Walled,
 };
 use toolcrib_sandbox::{Command, Exit};
 
@@ -12,6 +13,7 @@ use super::template::{Dashes, Template};
 use crate::Place;
 use crate::beneath::base_folder;
 use crate::confine::{self, walled};
+use crate::directory;
 use crate::fields::{Fields, Report};
 use crate::options::undescribed;
 use crate::process::{self, Captured};
@@ -86,7 +88,14 @@ impl Shell {
         let program = argv
             .next()
             .ok_or_else(|| CallError::internal("the command is empty"))?;
-        let command = self.command(&program, &call.tool)?.args(argv);
+        let argv: Vec<String> = argv.collect();
+        let mut command = self.command(&program, &call.tool)?.args(&argv);
+        // A tool of the user's own that names no folder starts in whatever project this is.
+        let foreign = self.cwd.is_none() && call.tool.scope != Some(Scope::Local);
+        if foreign && directory::imports_from_start(program.as_ref(), &argv) {
+            let (name, value) = directory::SAFE_PATH;
+            command = command.var(name, value);
+        }
         let granted = self.place.granted(&call.tool.permit);
         self.hidden.add(self.place.to_hide(&granted));
         let (owner, mask) = (&call.caller.agent, self.hidden.mask());

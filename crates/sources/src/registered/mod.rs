@@ -110,7 +110,13 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
         start: root,
         program: None,
     };
-    Manifest::read(map, &base, place, report)
+    let manifest = Manifest::read(map, &base, place, report);
+    // Nobody named the folder that it starts in: it is whatever project this is.
+    let named = map.get("workingDir").is_some_and(|dir| !dir.is_null());
+    manifest.map(|manifest| match named {
+        true => manifest,
+        false => manifest.in_a_foreign_folder(),
+    })
 }
 
 /// How its program is started to be asked, with what it was granted or is about to be. Whoever registers it grants the
@@ -156,19 +162,25 @@ fn files(tool: &CustomTool) -> Vec<PathBuf> {
 }
 
 /// What belongs to the program: the files that are named, and the folders they lie in. A folder that holds everything
-/// (the root, a home, what lies hidden in one, a folder of the system's) is not its own.
+/// (the root, a home, what lies hidden in one, a folder of the system's) is not its own. A script is the very file that was
+/// registered: what became a link since leads to somebody else's.
 fn own(tool: &CustomTool) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().ok();
     let mut own = files(tool);
+    own.retain(|file| *file == Path::new(&tool.command) || real(file).as_ref() == Some(file));
     let folders: Vec<PathBuf> = own
         .iter()
-        .filter_map(|file| file.parent())
-        .filter(|folder| folder.components().count() > 3 && !folder.starts_with("/usr"))
-        .filter(|folder| !holds_settings(folder))
-        .map(Path::to_path_buf)
+        .filter_map(|file| Some((file.parent()?, real(file.parent()?)?)))
+        .filter(|(folder, real)| [*folder, real].into_iter().all(is_own_folder))
+        .map(|(folder, _)| folder.to_path_buf())
         .collect();
     own.extend(folders);
     own.retain(|path| path.exists());
     own
+}
+
+fn is_own_folder(folder: &Path) -> bool {
+    folder.components().count() > 3 && !folder.starts_with("/usr") && !holds_settings(folder)
 }
 
 /// Is this a folder in which programs of all kinds keep settings and keys, such as `.config` or `.ssh`? A folder below it
@@ -188,7 +200,11 @@ fn stamp(files: &[PathBuf]) -> String {
     let mut hash = Sha256::new();
     for file in files {
         let meta = std::fs::metadata(file).ok();
-        let seen = meta.map(|m| (m.ino(), m.len(), m.mtime(), m.mtime_nsec(), m.mode()));
+        // The time of the last change is nobody's to set.
+        let seen = meta.map(|m| {
+            let times = (m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
+            (m.dev(), m.ino(), m.len(), m.mode(), times)
+        });
         hash.update(format!("{seen:?}"));
     }
     crate::folder::hex(&hash.finalize()[..8])

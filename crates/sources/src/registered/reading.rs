@@ -239,6 +239,15 @@ fn make_absolute(map: &mut Map<String, Value>, place: &Place, report: &mut Repor
         if said || script {
             settle(&format!("args[{index}]"), arg);
         }
+        // A script is the file that it is now, whatever its path leads to later.
+        if Some(index) == first {
+            let file = arg.as_str().map(Path::new);
+            let file = file.filter(|file| file.is_absolute() && file.is_file());
+            let real = file.and_then(|file| file.canonicalize().ok());
+            if let Some(real) = real.as_deref().and_then(Path::to_str) {
+                *arg = real.into();
+            }
+        }
     }
 }
 

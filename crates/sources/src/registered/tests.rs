@@ -198,3 +198,21 @@ fn what_is_written_reads_back() {
     assert_eq!((tool.annotations, tool.working_dir), (None, None));
     assert_eq!(tool.version, "1", "not named, so not touched");
 }
+
+#[test]
+fn a_program_that_was_changed_is_noticed_though_its_time_was_put_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("program");
+    std::fs::write(&file, "one").unwrap();
+    let modified = std::fs::metadata(&file).unwrap().modified().unwrap();
+    let before = super::stamp(std::slice::from_ref(&file));
+    assert_eq!(super::stamp(std::slice::from_ref(&file)), before);
+    // Until the clock of the file system has gone on.
+    while super::stamp(std::slice::from_ref(&file)) == before {
+        std::fs::write(&file, "two").unwrap();
+        let open = std::fs::File::options().write(true).open(&file).unwrap();
+        open.set_modified(modified).unwrap();
+    }
+    let now = std::fs::metadata(&file).unwrap().modified().unwrap();
+    assert_eq!(now, modified);
+}

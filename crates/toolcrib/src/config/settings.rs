@@ -160,11 +160,16 @@ pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
         (None, Some(url)) => ("setting `store`".to_owned(), url),
         (None, None) => return Ok(StoreUrl::in_folder(data)),
     };
-    url.parse().map_err(|error: StoreUrlError| {
-        let hint =
-            "write \"sqlite:/path/to/toolcrib.db\" or \"postgres://user:password@host/database\"";
-        ConfigError::new(place, error.to_string(), hint)
-    })
+    let hint =
+        "write \"sqlite:/path/to/toolcrib.db\" or \"postgres://user:password@host/database\"";
+    let url: StoreUrl = url
+        .parse()
+        .map_err(|error: StoreUrlError| ConfigError::new(&*place, error.to_string(), hint))?;
+    // It would be another file in every folder, and in a clone one that came with it: trust lies there.
+    match url.path().is_some_and(Path::is_relative) {
+        true => Err(ConfigError::new(place, "is a relative path", hint)),
+        false => Ok(url),
+    }
 }
 
 /// A project may lower a limit, never raise it.

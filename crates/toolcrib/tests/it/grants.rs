@@ -440,3 +440,46 @@ fn a_folder_outside_the_project_is_read_once_it_is_granted() {
     world.run(&["call", "link", "path=a.txt"]).exits(3);
     world.run(&["call", "up", "path=a.txt"]).exits(0);
 }
+
+/// What a `tool.json` runs is the tool, also where the hash of its folder does not look.
+#[test]
+fn a_grant_ends_when_the_program_changes_wherever_that_lies() {
+    let answers = "#!/usr/bin/env python3\nimport json, sys\nfor line in sys.stdin:\n    asked = json.loads(line)\n    result = {\"status\": \"healthy\", \"output\": \"first\"}\n    print(json.dumps({\"jsonrpc\": \"2.0\", \"id\": asked[\"id\"], \"result\": result}), flush=True)\n";
+    for place in ["target/run.py", ".bin/run.py", "link.py"] {
+        let world = World::new();
+        let folder = world.tools_folder().join("runner");
+        let program = match place {
+            "link.py" => world.project().join("lib/run.py"),
+            inside => folder.join(inside),
+        };
+        let write = |text: &str| {
+            std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+            std::fs::write(&program, text).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&program, mode).unwrap();
+        };
+        write(answers);
+        std::fs::create_dir_all(&folder).unwrap();
+        if place == "link.py" {
+            std::os::unix::fs::symlink(&program, folder.join(place)).unwrap();
+        }
+        let manifest = json!({
+            "name": "runner", "description": "Runs.", "inputSchema": {"type": "object"}, "command": format!("./{place}"),
+            "permissions": {"canWriteFiles": true}, "sandbox": {"allowedPaths": ["out"]},
+        });
+        std::fs::write(folder.join("tool.json"), manifest.to_string()).unwrap();
+        world.run(&["trust"]).exits(0);
+        let ran = world.run(&["call", "runner"]).exits(0);
+        assert_eq!(ran.stdout.trim(), "first", "{place}");
+        write(&answers.replace("first", "other"));
+        let ran = world.run(&["call", "runner"]);
+        assert!(
+            ran.stderr.contains("toolcrib grant"),
+            "{place}: {}",
+            ran.stderr
+        );
+        world.run(&["grant", "runner", "--all"]).exits(0);
+        let ran = world.run(&["call", "runner"]).exits(0);
+        assert_eq!(ran.stdout.trim(), "other", "{place}");
+    }
+}

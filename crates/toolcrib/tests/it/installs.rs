@@ -17,13 +17,18 @@ use crate::support::{World, eventually};
 const PACKAGES: &str = r#"
 import io, json, sys, tarfile, zipfile
 out, *canaries = sys.argv[1:]
-def wheel(file, name, module, text):
+def wheel(file, name, module, text, more={}):
     with zipfile.ZipFile(file, "w") as made:
+        for path, held in more.items():
+            made.writestr(path, held)
         made.writestr(f"{module}.py", text)
         made.writestr(f"{name}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {module.replace('_', '-')}\nVersion: 1.0\n")
         made.writestr(f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         made.writestr(f"{name}.dist-info/RECORD", "")
 wheel(f"{out}/crib_words-1.0-py3-none-any.whl", "crib_words-1.0", "crib_words", "HELLO = 'Hello from a package'\n")
+for module, path in ("crib_frame", "data/pyvenv.cfg"), ("crib_python", "scripts/python"):
+    name = f"{module}-1.0"
+    wheel(f"{out}/{name}-py3-none-any.whl", name, module, "", {f"{name}.data/{path}": "home = /opt/elsewhere/bin\n"})
 backend = f'''
 import zipfile
 CANARIES = {canaries!r}
@@ -90,6 +95,8 @@ impl Shop {
         for (name, held) in [
             ("crib-words", "crib_words-1.0-py3-none-any.whl"),
             ("crib-evil", "crib_evil-1.0.tar.gz"),
+            ("crib-frame", "crib_frame-1.0-py3-none-any.whl"),
+            ("crib-python", "crib_python-1.0-py3-none-any.whl"),
         ] {
             let page = format!(
                 "<!DOCTYPE html><html><body><a href=\"/files/{held}\">{held}</a></body></html>"
@@ -254,6 +261,21 @@ fn nothing_of_a_package_runs_while_it_is_installed() {
         let wrote = ran.json()["output"].to_string();
         assert!(!wrote.contains("project/canary"), "{rung}: {wrote}");
         no_canary(&canaries, rung);
+    }
+}
+
+/// What an environment names as its interpreter is opened to the tool: no package says what that is.
+#[test]
+fn a_package_does_not_replace_what_its_environment_is_made_of() {
+    let (world, _shop, _) = world("A");
+    for package in ["crib-frame", "crib-python"] {
+        world.write_tool("say.py", python(package, "'it runs'"));
+        world.run(&["grant", "say", "--install"]).exits(0);
+        let ran = world.run(&["call", "say"]);
+        assert_ne!(ran.code, 0, "{package}: {ran:?}");
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("is made of (pyvenv.cfg"), "{package}: {said}");
+        assert_eq!(environments(&world), 0, "{package}");
     }
 }
 

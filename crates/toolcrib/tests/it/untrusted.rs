@@ -228,3 +228,42 @@ fn mkfifo(path: &Path) -> bool {
     // SAFETY: the path is a C string that lives across the call.
     unsafe { libc::mkfifo(path.as_ptr(), 0o600) == 0 }
 }
+
+/// A program that answers, and imports `json` from wherever Python looks first.
+const ANSWERS: &str = r#"
+import json, sys
+about = {"name": "own", "description": "d", "version": "1", "inputSchema": {"type": "object"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = about if asked["method"] == "initialize" else {"status": "healthy", "output": "fine"}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+/// The user's own tools start in whatever project this is: no module of it stands in for one that they import.
+#[test]
+fn a_users_own_tools_import_nothing_from_a_project_that_nobody_trusts() {
+    for rung in ["A", "B", "C"] {
+        let mut world = World::new();
+        world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
+        let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
+        world.vars.push(("PATH", path));
+        world.write("json.py", "raise SystemExit('the clone ran')\n");
+        let registered = world.run(&["register", "--name", "own", "--", "python3", "-c", ANSWERS]);
+        registered.exits(0);
+        let ran = world.run(&["call", "own"]).exits(0);
+        assert_eq!(ran.stdout.trim(), "fine", "{rung}");
+        let global = world.global_folder();
+        std::fs::create_dir_all(&global).unwrap();
+        let shell = shell_tool("tool", "python3 -m json.tool --help", json!({}));
+        std::fs::write(global.join("tool.json"), &shell).unwrap();
+        let ran = world.run(&["call", "tool"]).exits(0);
+        assert!(ran.stdout.contains("usage"), "{rung}: {}", ran.stdout);
+        // A project's own tool takes what lies in the project.
+        std::fs::remove_file(global.join("tool.json")).unwrap();
+        world.write_tool("tool.json", shell);
+        world.run(&["trust"]).exits(0);
+        let ran = world.run(&["call", "tool"]);
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("the clone ran"), "{rung}: {said}");
+    }
+}

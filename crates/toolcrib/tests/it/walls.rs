@@ -136,6 +136,54 @@ async fn a_program_is_walled_in_while_it_is_registered_validated_and_changed() {
     }
 }
 
+/// A program that reads what its argument names, and says so.
+const READS: &str = r#"#!/usr/bin/env python3
+import json, sys
+about = {"name": "reads", "description": "d", "version": "1", "inputSchema": {"type": "object"}}
+def read():
+    try:
+        return open(sys.argv[1]).read()
+    except OSError:
+        return "nothing"
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = about if asked["method"] == "initialize" else {"status": "healthy", "output": read()}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+/// A registration is of the files that it named, not of what a clone puts in their place later.
+#[test]
+fn a_registered_programs_files_do_not_become_links_to_others() {
+    for (rung, mut world) in worlds() {
+        let clone = world.home().join("src/clone");
+        let (data, keys) = (clone.join("data"), world.home().join("src/keys"));
+        for folder in [&clone.join("bin"), &data, &keys] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let program = clone.join("bin/reads");
+        std::fs::write(&program, READS).unwrap();
+        executable(&program);
+        std::fs::write(data.join("config.json"), "its own").unwrap();
+        std::fs::write(keys.join("config.json"), "hidden").unwrap();
+        symlink("data", clone.join("way")).unwrap();
+        written(&mut world);
+        let call = || world.run(&["call", "reads"]).exits(0).stdout;
+        for named in ["data", "way"] {
+            let config = text(clone.join(named).join("config.json"));
+            let args = ["register", "--", &text(&program), &config];
+            world.run(&args).exits(0);
+            assert_eq!(call().trim(), "its own", "{rung} {named}");
+            // As a `git pull` would.
+            std::fs::rename(&data, clone.join("before")).unwrap();
+            symlink("../keys", &data).unwrap();
+            assert_eq!(call().trim(), "nothing", "{rung} {named}");
+            std::fs::remove_file(&data).unwrap();
+            std::fs::rename(clone.join("before"), &data).unwrap();
+            world.run(&["unregister", "reads"]).exits(0);
+        }
+    }
+}
+
 /// A shell script that can't say what it is without other programs runs none until somebody grants it.
 #[test]
 fn a_program_that_fails_to_answer_runs_no_others_for_it() {
@@ -245,6 +293,13 @@ fn a_tool_that_writes_the_project_takes_over_no_other() {
         world.write("vendor/lib/.git/config", "");
         let program = world.write("tools/registered.py", CURIOUS);
         world.write("tools/helper.py", "");
+        // What a script imports lies deep in what is kept.
+        let import = "from lib.deep.mod import value\nfrom toolcrib import tool\n\n@tool\ndef importing() -> str:\n    \"\"\"Imports.\"\"\"\n    return value\n";
+        world.write_tool("importing.py", import);
+        let lib = ".toolcrib/tools/lib";
+        world.write(format!("{lib}/__init__.py"), "");
+        world.write(format!("{lib}/deep/__init__.py"), "");
+        world.write(format!("{lib}/deep/mod.py"), "value = 'fine'\n");
         world.write("src/free", "");
         written(&mut world);
         world.run(&["trust"]).exits(0);
@@ -265,6 +320,9 @@ fn a_tool_that_writes_the_project_takes_over_no_other() {
             "vendor/lib/.git/hooks",
             ".toolcrib/tools/evil.json",
             ".toolcrib/tools/hand.py",
+            ".toolcrib/tools/lib/tool.json",
+            ".toolcrib/tools/lib/deep/evil.py",
+            ".toolcrib/tools/lib/deep/mod.py",
             ".toolcrib/config.toml",
             "opencode/tools/evil.json",
             "opencode/tools/other.json",
@@ -287,6 +345,16 @@ fn a_tool_that_writes_the_project_takes_over_no_other() {
         world.run(&["grant", "hand", "--write", ".venv"]).exits(0);
         let path = own.join(".venv/lib/python3.11/site-packages/wanted.py");
         let fine = hand(&world, "write", path, "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        // What is granted inside of what is kept keeps repositories in its turn.
+        let inside = "web/node_modules/own";
+        world.write(format!("{inside}/.git/config"), "");
+        world.write(format!("{inside}/free/file"), "");
+        written(&mut world);
+        world.run(&["grant", "hand", "--write", inside]).exits(0);
+        let tried = hand(&world, "write", own.join(inside).join(".git/config"), "");
+        assert_eq!(tried["isError"], true, "{rung}: {tried}");
+        let fine = hand(&world, "write", own.join(inside).join("free/file"), "");
         assert_eq!(fine["output"], "written", "{rung}: {fine}");
     }
 }
@@ -313,6 +381,81 @@ fn nobody_grants_the_cribs_own_folders() {
             assert_eq!(tried["isError"], true, "{rung} {}: {tried}", text(&path));
             let now = std::fs::read(&path).unwrap_or_default();
             assert_ne!(now, b"by the hand", "{rung}");
+        }
+    }
+}
+
+/// Trust and grants may lie in a file elsewhere: what holds that file can't be granted either.
+#[test]
+fn nobody_grants_the_folder_of_a_store_that_lies_elsewhere() {
+    for (rung, mut world) in worlds() {
+        let store = world.home().join("records/crib.db");
+        let url = format!("sqlite:{}", text(&store));
+        world.vars.push(("TOOLCRIB_STORE", url));
+        std::fs::create_dir_all(world.home().join("records/free")).unwrap();
+        world.write_tool("hand.py", HAND);
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        for folder in [world.home(), world.home().join("records")] {
+            world.run(&["grant", "hand", "--revoke"]);
+            let granted = world.run(&["grant", "hand", "--write", &text(folder)]);
+            granted.exits(0);
+            for path in ["records/crib.db-wal", "records/crib.db", "records/free/x"] {
+                let tried = hand(&world, "write", world.home().join(path), "");
+                assert_eq!(tried["isError"], true, "{rung} {path}: {tried}");
+            }
+        }
+        world.run(&["grant", "hand", "--revoke"]).exits(0);
+        let free = world.home().join("records/free");
+        let granted = world.run(&["grant", "hand", "--write", &text(&free)]);
+        granted.exits(0);
+        let fine = hand(&world, "write", free.join("x"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+    }
+}
+
+/// A store by a relative path would be a clone's own file, which says that the clone is trusted.
+#[test]
+fn a_store_is_never_a_file_of_the_folder_one_is_in() {
+    let world = World::new();
+    for url in ["sqlite:crib.db", "sqlite://crib.db", "sqlite:./crib.db"] {
+        let mut command = world.command(&["list"]);
+        command.env("TOOLCRIB_STORE", url);
+        let ran = world.finish(command);
+        assert_ne!(ran.code, 0);
+        assert!(ran.stderr.contains("is a relative path"), "{}", ran.stderr);
+    }
+}
+
+/// Where nothing is mounted, every process has its home in the same folder as the others.
+#[test]
+fn a_tool_that_writes_the_tmp_folder_reaches_no_others_home() {
+    for (rung, mut world) in worlds() {
+        let tmp = world.home().join("tmp");
+        std::fs::create_dir(&tmp).unwrap();
+        world.vars.push(("TMPDIR", text(&tmp)));
+        world.write_tool("hand.py", HAND);
+        let home = "from toolcrib import tool\n\n@tool\ndef home() -> str:\n    \"\"\"Its home.\"\"\"\n    import os\n    return os.environ['HOME']\n";
+        world.write_tool("own.py", home);
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        let grant = ["grant", "hand", "--write", &text(world.home())];
+        world.run(&grant).exits(0);
+        let _crib = world.serve();
+        let own = || {
+            let ran = world.run(&["call", "home", "--json"]).exits(0).json();
+            PathBuf::from(ran["output"].as_str().unwrap())
+        };
+        // The hand's process starts before the other has its home, and once more after.
+        hand(&world, "read", tmp.join("none"), "");
+        for _ in 0..2 {
+            let path = own().join("evil.pth");
+            let tried = hand(&world, "write", &path, "");
+            let fine = rung != "B" && path.starts_with("/tmp/home");
+            assert!(fine || tried["isError"] == true, "{rung}: {tried}");
+            assert!(!path.exists(), "{rung}: {}", text(&path));
+            world.write_tool("hand.py", format!("{HAND}\n# Started anew.\n"));
+            world.run(&["grant", "hand", "--write", &text(world.home())]);
         }
     }
 }
