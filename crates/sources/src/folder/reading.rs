@@ -304,7 +304,7 @@ impl Folder {
             // A program of the same name that speaks the protocol itself is none of the host's.
             if program.is_none() || script.has_tools() {
                 let script = match trusted {
-                    true => script.beside(bundle::hash(&file.path, &parts, None)),
+                    true => script.beside(bundle::hash(&file.path, &parts, None)?),
                     false => script,
                 };
                 return Ok(Content::Script(Box::new(script)));
@@ -319,7 +319,7 @@ impl Folder {
             return Ok(Content::Idle);
         }
         let hash = match (trusted, &manifest) {
-            (true, _) => bundle::hash(&file.path, &parts, None),
+            (true, _) => bundle::hash(&file.path, &parts, None)?,
             (false, Some(manifest)) => Sha256::digest(manifest).into(),
             (false, None) => [1; 32],
         };
@@ -480,7 +480,7 @@ impl Folder {
                         Content::Script(Box::new(script))
                     }
                     None => Content::Bundle {
-                        hash: bundle::hash(&file.path, &parts, Some(&kept)),
+                        hash: bundle::hash(&file.path, &parts, Some(&kept)).ok()?,
                         manifest: Some(kept),
                         program: bundle::program(&file.path, &parts).map(Path::to_path_buf),
                     },
@@ -543,9 +543,14 @@ fn unreadable(file: &Candidate, reason: &str) -> Problem {
         FileKind::Script(language) => language.source(),
         FileKind::Program | FileKind::Bundle => SourceKind::Executable,
     };
-    let hint = match reason.starts_with(NO_MORE) {
-        true => "take files out of the folder, or look through the project and `toolcrib trust` it",
-        false => {
+    let hint = match reason {
+        _ if reason.starts_with(NO_MORE) => {
+            "take files out of the folder, or look through the project and `toolcrib trust` it"
+        }
+        _ if reason.starts_with(bundle::TOO_MUCH) => {
+            "keep in the folder what the tool is made of, and move data and builds elsewhere"
+        }
+        _ => {
             "make it a regular file that this user may read, for instance with `chmod u+r`, or take it out of the folder"
         }
     };
