@@ -30,7 +30,7 @@ pub struct Policy {
     pub keep: Vec<PathBuf>,
     /// What is never written, whatever `write` names.
     pub never: Vec<PathBuf>,
-    /// What is not even read inside readable folders.
+    /// What is not even read inside readable folders, but for what `read`, `granted` and `write` name in there.
     pub hide: Vec<PathBuf>,
     /// Paths of `read` that are written as lying in this folder must really lie there: a link can't widen them.
     pub within: Option<PathBuf>,

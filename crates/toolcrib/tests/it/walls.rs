@@ -404,3 +404,61 @@ fn programs_of_a_project_are_not_taken_for_the_systems() {
         assert!(left.is_empty(), "{rung}: {left:?}");
     }
 }
+
+/// Where the crib's own folders lie in the project, no tool reads what is in them: keys, records, what others were given.
+/// Tools that lie in there themselves run all the same.
+#[test]
+fn the_cribs_own_folders_are_hidden_in_a_project() {
+    for (rung, mut world) in worlds() {
+        let state = world.project().join("state");
+        for (name, folder) in [
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_DATA_HOME", "data"),
+            ("XDG_CACHE_HOME", "cache"),
+        ] {
+            world.vars.push((name, text(state.join(folder))));
+            world.write(format!("state/{folder}/toolcrib/canary"), "hidden");
+        }
+        world.write("state/open", "open");
+        world.write_tool("hand.py", HAND);
+        let own = HAND.replace("def hand", "def global_hand");
+        world.write("state/config/toolcrib/tools/global_hand.py", own);
+        let cat = shell_tool("show", "cat {{path}}", json!({"path": {"type": "string"}}));
+        world.write_tool("show.json", cat);
+        let says = "export default { description: 'Says', args: {}, execute: () => 'said' };";
+        world.write_tool("say.ts", says);
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        for granted in [false, true] {
+            if granted {
+                world
+                    .run(&["grant", "hand", "--write", ".", "--follow"])
+                    .exits(0);
+            }
+            let read = |tool: &str, path: PathBuf| {
+                let arguments = json!({"what": "read", "path": text(path)});
+                let ran = world.run(&["call", tool, &arguments.to_string()]);
+                format!("{}{}", ran.stdout, ran.stderr)
+            };
+            for tool in ["hand", "global_hand"] {
+                let told = read(tool, state.join("open"));
+                assert_eq!(told.trim(), "open", "{rung} {tool} {granted}");
+                for folder in ["config", "data", "cache"] {
+                    let told = read(tool, state.join(folder).join("toolcrib/canary"));
+                    assert!(!told.contains("hidden"), "{rung} {tool} {granted}: {told}");
+                }
+            }
+        }
+        assert_eq!(world.run(&["call", "say"]).exits(0).stdout.trim(), "said");
+        let path = "state/data/toolcrib/canary";
+        for tool in ["show", "file-reader"] {
+            let call = |path: &str| {
+                let ran = world.run(&["call", tool, &json!({ "path": path }).to_string()]);
+                format!("{}{}", ran.stdout, ran.stderr)
+            };
+            assert_eq!(call("state/open").trim(), "open", "{rung} {tool}");
+            let told = call(path);
+            assert!(!told.contains("hidden"), "{rung} {tool}: {told}");
+        }
+    }
+}
