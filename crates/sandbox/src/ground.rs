@@ -121,8 +121,13 @@ impl Ground {
         hide: &[PathBuf],
     ) -> Result<(), Refusal> {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
-        for spot in write.iter().filter(|spot| spot.folder) {
-            guarded::find(&spot.path, &mut aside)?;
+        let folders = || write.iter().filter(|spot| spot.folder);
+        let files = match folders().next() {
+            Some(_) => guarded::with_other_names(policy.keep.iter().chain(&policy.protect)),
+            None => BTreeSet::new(),
+        };
+        for spot in folders() {
+            guarded::find(&spot.path, &files, &mut aside)?;
         }
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));

@@ -44,6 +44,7 @@ def hand(what: str, path: str, to: str = "") -> str:
     if what == "write": open(path, "w").write("by the hand"); return "written"
     if what == "rename": os.rename(path, to); return "renamed"
     if what == "link": os.symlink(to, path); return "linked"
+    if what == "name": os.link(to, path); return "named"
     raise ValueError(what)
 "#;
 
@@ -402,6 +403,45 @@ fn programs_of_a_project_are_not_taken_for_the_systems() {
         assert_eq!(fine["isError"], false, "{rung}: {fine}");
         let left: Vec<_> = std::fs::read_dir(&marks).unwrap().flatten().collect();
         assert!(left.is_empty(), "{rung}: {left:?}");
+    }
+}
+
+/// A second name of a file that became a tool is no way to write it, and a tool makes no such name.
+#[test]
+fn a_tools_file_is_kept_under_all_of_its_names() {
+    for (rung, mut world) in worlds() {
+        let own = world.project();
+        world.write_tool("hand.py", HAND);
+        let program = world.write("src/program.py", CURIOUS);
+        world.write("docs/free", "free");
+        world.write("other/there", "");
+        for (file, name) in [
+            ("src/program.py", "src/alias.py"),
+            ("src/program.py", "other/deep.py"),
+            ("docs/free", "other/free"),
+            (".toolcrib/tools/hand.py", "other/hand.py"),
+        ] {
+            std::fs::hard_link(own.join(file), own.join(name)).unwrap();
+        }
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        let args = [text(&program), text(&own), text(world.home()), "1".into()];
+        let mut all = vec!["register", "--", "python3"];
+        all.extend(args.iter().map(String::as_str));
+        world.run(&all).exits(0);
+        world.run(&["grant", "hand", "--write", "."]).exits(0);
+        for path in ["src/alias.py", "other/deep.py", "other/hand.py"] {
+            let before = std::fs::read(own.join(path)).unwrap();
+            let tried = hand(&world, "write", own.join(path), "");
+            assert_eq!(tried["isError"], true, "{rung} {path}: {tried}");
+            assert_eq!(std::fs::read(own.join(path)).unwrap(), before, "{rung}");
+        }
+        let fine = hand(&world, "write", own.join("other/free"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        for file in ["src/program.py", ".toolcrib/tools/hand.py"] {
+            let tried = hand(&world, "name", own.join("new"), own.join(file));
+            assert_eq!(tried["isError"], true, "{rung} {file}: {tried}");
+        }
     }
 }
 
