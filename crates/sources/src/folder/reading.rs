@@ -431,6 +431,7 @@ impl Folder {
                     manifest: None,
                     program: Some(&file.path),
                     is_folder: false,
+                    alone: self.is_alone(&file.name),
                 };
                 (executable::read(&entry, &origin(&file.path), place), None)
             }
@@ -448,6 +449,7 @@ impl Folder {
                     manifest: manifest.as_deref(),
                     program: program.as_deref(),
                     is_folder: true,
+                    alone: self.is_alone(&file.name),
                 };
                 (executable::read(&entry, &origin(main), place), manifest)
             }
