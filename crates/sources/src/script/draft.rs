@@ -294,7 +294,7 @@ impl Draft {
             Fault::Unready(how) => {
                 let message = format!("while it was loaded its process {}", how.told());
                 Problem::error(source, ErrorType::Import, message)
-                    .hint("mend what the file does outside of its functions, and save")
+                    .hint("fix what the file does outside of its functions, and save")
             }
             fault => {
                 let hint = fault.into_call_error(&self.home.stem).hint;
@@ -317,7 +317,7 @@ impl Draft {
         let kind = kind.unwrap_or(ErrorType::Validation);
         let mut problem = Problem::error(self.home.source, kind, message)
             .file(text("file").map_or(self.script.file.as_path(), Path::new))
-            .hint(text("hint").map_or_else(|| "mend it and save".to_owned(), said_by_tool));
+            .hint(text("hint").map_or_else(|| "fix it and save".to_owned(), said_by_tool));
         let (line, column) = (number("line"), number("column"));
         if line > 0 {
             problem = problem.at(line as usize, column as usize);
