@@ -21,9 +21,9 @@ use crate::audit::{Book, LAST_WORDS};
 use crate::config::{Flags, Project, Settings, project, project_config, store_url, trust_entries};
 use crate::env::{self, Env};
 use crate::failure::Failure;
-use crate::memory::{Memory, Trust};
 use crate::printer::{Progress, plain};
 use crate::registrar;
+use crate::store_handle::{StoreHandle, Trust};
 
 /// How often a running crib looks whether trust or settings changed.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
@@ -37,7 +37,7 @@ pub struct Opened {
     pub project: Option<Project>,
     pub trust: Trust,
     pub settings: Settings,
-    pub memory: Arc<Memory>,
+    pub memory: Arc<StoreHandle>,
     /// Where calls are written down.
     pub book: Arc<Book>,
     pub env: Env,
@@ -183,7 +183,7 @@ impl Opened {
     ) -> Result<Opened, Failure> {
         let project = project::find(project_flag, &env)?;
         let data = data_folder(&env)?;
-        let memory = Arc::new(Memory::open(&env, &data).await?);
+        let memory = Arc::new(StoreHandle::open(&env, &data).await?);
         let stamp = Stamp::of(&env, project.as_ref());
         let trust = memory.trust_of(project.as_ref()).await;
         let mut settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;

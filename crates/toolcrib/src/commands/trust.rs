@@ -16,9 +16,9 @@ use super::{Done, Scene};
 use crate::config::{Flags, Project, ProjectError, project};
 use crate::failure::Failure;
 use crate::grantor::Grantor;
-use crate::memory::{Memory, user};
 use crate::open::{Opened, data_folder, last_good_files};
 use crate::printer::{GREEN, plain};
+use crate::store_handle::{StoreHandle, user};
 use crate::wire::{GrantView, ToolView};
 
 /// Say yes to a project's tools, or take it back
@@ -47,7 +47,7 @@ pub struct Trust {
 
 impl Trust {
     pub async fn run(self, scene: &Scene) -> Done {
-        let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
         let store = memory.store()?;
         let book = store.trusted();
         if self.list {
