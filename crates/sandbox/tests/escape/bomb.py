@@ -157,6 +157,9 @@ def fill_sockets(kind, size):
                 time.sleep(0.05)
     except OSError as error:
         say("sockets", held // MB, errno.errorcode[error.errno])
+        if error.errno == errno.ENOBUFS:
+            # The kernel itself counts it, and has no room for a whole packet.
+            return
     until_ended()
 
 
