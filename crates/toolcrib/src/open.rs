@@ -25,10 +25,7 @@ use crate::printer::{Progress, plain};
 use crate::registrar;
 use crate::store_handle::{StoreHandle, Trust};
 
-/// How often a running crib looks whether trust or settings changed.
-const FOLLOW_EVERY: Duration = Duration::from_millis(200);
-/// After how many of those looks the store itself is asked how it is.
-const CHECK_EVERY: u32 = 10;
+mod follow;
 
 /// A crib that is wired up, and what it was wired from.
 pub struct Opened {
@@ -372,88 +369,6 @@ impl Opened {
             if folder.scope == Scope::Local {
                 self.last_good.retain(&folder.path, &[]);
             }
-        }
-    }
-
-    /// Follows trust, grants and settings that other processes change, until it is dropped. `tell` hears what is wrong.
-    pub async fn follow(&self, sources: &Sources, tell: impl Fn(Vec<String>)) {
-        let mut seen = self.stamp.clone();
-        let mut last = self.trust.clone();
-        let mut folders = self.settings.folders.clone();
-        let mut opened = self.memory.opened();
-        let mut changes = self.memory.store().ok().map(|store| store.watch());
-        let mut trouble: Vec<String> = Vec::from_iter(self.memory.store().err())
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let mut ticks: u32 = 0;
-        loop {
-            tokio::time::sleep(FOLLOW_EVERY).await;
-            ticks = ticks.wrapping_add(1);
-            let mut news = false;
-            if ticks.is_multiple_of(CHECK_EVERY) {
-                let now = self.trouble().await;
-                news = now != trouble;
-                trouble = now;
-            }
-            if changes.is_none() || opened != self.memory.opened() {
-                opened = self.memory.opened();
-                changes = self.memory.store().ok().map(|store| store.watch());
-            }
-            if let Some(changes) = &mut changes
-                && changes.has_changed().unwrap_or(false)
-            {
-                changes.borrow_and_update();
-                news = true;
-            }
-            let now = Stamp::of(&self.env, self.project.as_ref());
-            if now == seen && !news {
-                continue;
-            }
-            seen = now;
-            let trust = self.memory.trust_of(self.project.as_ref()).await;
-            if trust.is_trusted() && last.is_trusted() && trust != last {
-                // Withdrawn and given again between two looks: withdrawn all the same.
-                sources
-                    .set_folders(self.without_trust(folders.clone()))
-                    .await;
-            }
-            last = trust.clone();
-            let mut reasons = trouble.clone();
-            if let Trust::Unknown(reason) = &trust
-                && !trouble.contains(reason)
-            {
-                reasons.push(reason.clone());
-            }
-            match Settings::load(
-                &self.env,
-                &self.flags,
-                self.project.as_ref(),
-                trust.is_trusted(),
-            ) {
-                Ok(settings) => {
-                    self.crib.set_default_timeout(settings.default_timeout);
-                    self.crib.set_audit(settings.audit);
-                    self.place.safe.set(settings.secrets);
-                    sources
-                        .enable_registered(settings.custom_tools_enabled)
-                        .await;
-                    folders = settings.folders;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, hint = error.hint, "settings can't be used; the last ones stand");
-                    reasons.push(error.to_string());
-                    // Whatever else is wrong: a withdrawn trust is withdrawn.
-                    if !trust.is_trusted() {
-                        folders = self.without_trust(folders);
-                    }
-                }
-            }
-            let entries = self.memory.entries_of(self.project.as_ref()).await;
-            trust_entries(&mut folders, &entries);
-            tell(reasons);
-            sources.regrant(self.memory.grants()).await;
-            sources.set_folders(folders.clone()).await;
         }
     }
 

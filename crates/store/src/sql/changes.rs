@@ -51,13 +51,6 @@ pub struct Revisions {
     pub tokens: u64,
 }
 
-impl Revisions {
-    /// Grows with every change of any kind.
-    pub fn sum(self) -> u64 {
-        self.custom_tools + self.grants + self.trust + self.tokens
-    }
-}
-
 pub(super) async fn revisions(db: &Db) -> Result<Revisions, StoreError> {
     let rows = db
         .rows("SELECT kind, revision FROM changes", values![])
@@ -78,7 +71,7 @@ pub(super) async fn revisions(db: &Db) -> Result<Revisions, StoreError> {
 }
 
 /// Follows until it is dropped.
-pub(super) async fn follow(db: Db, told: watch::Sender<u64>) {
+pub(super) async fn follow(db: Db, told: watch::Sender<Revisions>) {
     match db.pools() {
         Pools::Sqlite { options, .. } => follow_sqlite(&db, options, &told).await,
         Pools::Postgres(pool) => {
@@ -112,7 +105,7 @@ pub(super) async fn follow(db: Db, told: watch::Sender<u64>) {
     }
 }
 
-async fn follow_sqlite(db: &Db, options: &SqliteConnectOptions, told: &watch::Sender<u64>) {
+async fn follow_sqlite(db: &Db, options: &SqliteConnectOptions, told: &watch::Sender<Revisions>) {
     let mut seen = None;
     let mut connection = None;
     loop {
@@ -144,10 +137,9 @@ async fn data_version(
     }
 }
 
-async fn tell(db: &Db, told: &watch::Sender<u64>) -> bool {
+async fn tell(db: &Db, told: &watch::Sender<Revisions>) -> bool {
     match revisions(db).await {
-        Ok(revisions) => {
-            let now = revisions.sum();
+        Ok(now) => {
             told.send_if_modified(|before| std::mem::replace(before, now) != now);
             true
         }

@@ -53,13 +53,13 @@ pub struct Store(Arc<Opened>);
 struct Opened {
     db: Db,
     key: ArgumentKey,
-    /// What the number of changes was when the store was opened.
-    at_open: u64,
+    /// How often each kind had been changed when the store was opened.
+    at_open: Revisions,
     follower: OnceLock<Follower>,
 }
 
 struct Follower {
-    told: watch::Sender<u64>,
+    told: watch::Sender<Revisions>,
     task: JoinHandle<()>,
 }
 
@@ -82,7 +82,7 @@ impl Store {
         let key = migrate::read(&db, "argument_key").await?;
         let key = key.and_then(|key| ArgumentKey::new(key.as_bytes()));
         let key = key.ok_or_else(|| db.place().damaged("the key of argument hashes is gone"))?;
-        let at_open = changes::revisions(&db).await?.sum();
+        let at_open = changes::revisions(&db).await?;
         Ok(Store(Arc::new(Opened {
             db,
             key,
@@ -129,9 +129,9 @@ impl Store {
         self.0.key.hash(arguments)
     }
 
-    /// A number that grows when anybody, in any process, changes a registration, a grant, trust or a token. Starts
-    /// to follow when first asked. Must be called within a runtime.
-    pub fn watch(&self) -> watch::Receiver<u64> {
+    /// Changes when anybody, in any process, changes a registration, a grant, trust or a token, and says which of them.
+    /// Starts to follow when first asked. Must be called within a runtime.
+    pub fn watch(&self) -> watch::Receiver<Revisions> {
         let follower = self.0.follower.get_or_init(|| {
             let told = watch::Sender::new(self.0.at_open);
             let task = tokio::spawn(changes::follow(self.db(), told.clone()));

@@ -1,11 +1,11 @@
 //! Opening, following changes, and giving up half way.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, json};
 use toolcrib_core::store::{CallBook, CustomTool, StoreError};
-use toolcrib_store::Store;
+use toolcrib_store::{Revisions, Store};
 
 use crate::calls::call;
 use crate::support::{SOON, Site};
@@ -18,7 +18,6 @@ pub async fn changes_are_told_across_connections(site: Site) {
     // Let both come to rest: what they are told first is nothing new.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(!own.has_changed().unwrap() && !far.has_changed().unwrap());
-    let mut slowest = Duration::ZERO;
     for n in 0..10 {
         let before = *far.borrow_and_update();
         own.mark_unchanged();
@@ -27,26 +26,22 @@ pub async fn changes_are_told_across_connections(site: Site) {
             .create(CustomTool::new(&format!("t{n}"), "x"))
             .await
             .unwrap();
-        let began = Instant::now();
         tokio::time::timeout(SOON, far.changed())
             .await
             .unwrap()
             .unwrap();
-        slowest = slowest.max(began.elapsed());
-        assert_eq!(*far.borrow(), before + 1);
+        let expected = Revisions {
+            custom_tools: before.custom_tools + 1,
+            ..before
+        };
+        assert_eq!(*far.borrow(), expected, "it says what changed, and no more");
         tokio::time::timeout(SOON, own.changed())
             .await
             .unwrap()
             .unwrap();
     }
-    eprintln!("seen by the other one within {slowest:?}");
-    // 250 ms are promised; a machine that does much else gets more before this fails.
-    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
     let revisions = other.revisions().await.unwrap();
-    assert_eq!(
-        (revisions.custom_tools, revisions.sum()),
-        (10, *far.borrow())
-    );
+    assert_eq!((revisions.custom_tools, revisions), (10, *far.borrow()));
     // Calls are nobody's news.
     far.mark_unchanged();
     let log = store.call_log();

@@ -63,6 +63,45 @@ const DEFAULT_AUDIT_ROWS: u64 = 1_000_000;
 const MAX_TIMEOUT_MS: u64 = 24 * 3_600 * 1_000;
 
 impl Settings {
+    /// The keys that differ and take effect at the next start only; `docs/guides/settings.md` names them.
+    pub fn changed_at_restart(&self, now: &Settings) -> Vec<&'static str> {
+        let Settings {
+            host,
+            port,
+            max_pool_size,
+            health_check_interval,
+            python,
+            javascript,
+            scan,
+            walls,
+            outputs,
+            retention,
+            // These are followed while the crib runs.
+            default_timeout: _,
+            custom_tools_enabled: _,
+            secrets: _,
+            audit: _,
+            folders: _,
+        } = self;
+        let differs = [
+            ("host", *host != now.host),
+            ("port", *port != now.port),
+            ("max_pool_size", *max_pool_size != now.max_pool_size),
+            (
+                "health_check_interval",
+                *health_check_interval != now.health_check_interval,
+            ),
+            ("python", *python != now.python),
+            ("javascript", *javascript != now.javascript),
+            ("scan", *scan != now.scan),
+            ("sandbox_enabled, tools", *walls != now.walls),
+            ("outputs", *outputs != now.outputs),
+            ("audit.days, audit.max_rows", *retention != now.retention),
+        ];
+        let differs = differs.into_iter().filter(|(_, differs)| *differs);
+        differs.map(|(key, _)| key).collect()
+    }
+
     /// Lays the layers on one another. The project's own file is read only when the project is trusted.
     pub fn load(
         env: &Env,

@@ -8,6 +8,7 @@ use toolcrib_core::BoxFuture;
 use toolcrib_core::store::{
     CustomTool, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
 };
+use toolcrib_store::Revisions;
 
 use crate::store_handle::StoreHandle;
 
@@ -44,11 +45,11 @@ impl Registrations for StoreHandle {
     }
 }
 
-/// Rings when anybody changed anything, and when a store that could not be opened is there. Ends with its last
+/// Changes with every change to registrations, and when a store that could not be opened is there. Ends with its last
 /// listener.
 pub fn changes(memory: &Arc<StoreHandle>) -> watch::Receiver<u64> {
     let mut store = memory.store().ok().map(|store| store.watch());
-    let first = store.as_mut().map_or(0, |store| *store.borrow_and_update());
+    let first = store.as_mut().map_or(0, latest);
     let (tell, told) = watch::channel(first);
     let memory = Arc::downgrade(memory);
     tokio::spawn(async move {
@@ -56,7 +57,10 @@ pub fn changes(memory: &Arc<StoreHandle>) -> watch::Receiver<u64> {
             match &mut store {
                 Some(changes) => tokio::select! {
                     changed = changes.changed() => match changed {
-                        Ok(()) => { tell.send_replace(*changes.borrow_and_update()); }
+                        Ok(()) => {
+                            let now = latest(changes);
+                            tell.send_if_modified(|before| std::mem::replace(before, now) != now);
+                        }
                         Err(_) => store = None,
                     },
                     () = tell.closed() => return,
@@ -71,11 +75,16 @@ pub fn changes(memory: &Arc<StoreHandle>) -> watch::Receiver<u64> {
                     };
                     store = memory.store().ok().map(|store| store.watch());
                     if let Some(changes) = &mut store {
-                        tell.send_replace(*changes.borrow_and_update());
+                        tell.send_replace(latest(changes));
                     }
                 }
             }
         }
     });
     told
+}
+
+/// The number of the last change to registrations.
+fn latest(changes: &mut watch::Receiver<Revisions>) -> u64 {
+    changes.borrow_and_update().custom_tools
 }

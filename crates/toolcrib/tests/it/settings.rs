@@ -211,3 +211,23 @@ async fn audit() {
         "{refused:?}"
     );
 }
+
+#[tokio::test]
+async fn a_setting_that_needs_a_restart_is_named_when_it_changes() {
+    let world = World::trusted();
+    let config = world.home().join(".config/toolcrib/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    std::fs::write(&config, "max_pool_size = 4\n").unwrap();
+    let crib = world.serve_by(debug(&world));
+    std::fs::write(&config, "max_pool_size = 5\nscan = \"strict\"\n").unwrap();
+    eventually("the crib names the settings", async || {
+        let log = crib.log();
+        let said = |key: &str| {
+            let mut lines = log.lines().filter(|line| line.contains("restart the crib"));
+            lines.any(|line| line.contains(key))
+        };
+        said("max_pool_size") && said("scan")
+    })
+    .await;
+    assert!(!crib.log().contains("key=\"port\""));
+}

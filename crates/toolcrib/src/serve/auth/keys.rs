@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use toolcrib_core::{CallError, ErrorCode};
-use toolcrib_store::{Store, StoreError, Token, Tokens, Verdict, fingerprint};
+use toolcrib_store::{Revisions, Store, StoreError, Token, Tokens, Verdict, fingerprint};
 
 use super::{Scopes, Who};
 use crate::store_handle::StoreHandle;
@@ -26,7 +26,7 @@ const MAX_KNOWN: usize = 1_024;
 /// Checks tokens.
 pub struct Keys {
     memory: Arc<StoreHandle>,
-    changes: OnceLock<watch::Receiver<u64>>,
+    changes: OnceLock<watch::Receiver<Revisions>>,
     /// By the hash of the secret; the secret itself is kept nowhere.
     known: Mutex<HashMap<[u8; 32], CachedToken>>,
 }
@@ -35,7 +35,7 @@ pub struct Keys {
 struct CachedToken {
     who: Who,
     at: Instant,
-    /// The store's number of changes before it was asked.
+    /// The number of the last change to tokens before the store was asked.
     revision: Option<u64>,
     expires_ms: Option<u64>,
 }
@@ -141,11 +141,11 @@ impl Keys {
     }
 
     fn revision(&self) -> Option<u64> {
-        self.changes().map(|changes| *changes.borrow())
+        self.changes().map(|changes| changes.borrow().tokens)
     }
 
     /// The store's changes, followed from the first token on, or from when the store could be opened.
-    fn changes(&self) -> Option<&watch::Receiver<u64>> {
+    fn changes(&self) -> Option<&watch::Receiver<Revisions>> {
         if self.changes.get().is_none()
             && let Ok(store) = self.memory.store()
         {
