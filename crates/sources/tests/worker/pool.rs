@@ -80,6 +80,7 @@ async fn an_idle_worker_is_stopped_and_comes_back() {
         ..limits()
     });
     world.folder("dozing", json!({}), GATED);
+    world.folder("other", json!({}), "");
     world.open().await;
     let first = world.output("dozing", json!({})).await;
     world.nothing_runs().await;
@@ -89,7 +90,10 @@ async fn an_idle_worker_is_stopped_and_comes_back() {
     // One that works is not idle, however long it takes.
     let call = world.begin("dozing", json!({"wait": true}));
     eventually("it runs", || world.signs("running").len() == 3).await;
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    // One that does nothing comes and goes meanwhile.
+    let busy = world.processes();
+    world.output("other", json!({})).await;
+    eventually("only the busy one is left", || world.processes() == busy).await;
     world.give("go");
     assert!(call.await.unwrap().is_ok());
 }

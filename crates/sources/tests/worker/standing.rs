@@ -259,11 +259,18 @@ def health(id, params):
     answer(id, {"status": "healthy"})
 def execute(id, params): answer(id, ME)"#,
     );
+    world.folder(
+        "mute",
+        json!({}),
+        "def health(id, params): time.sleep(1000)\ndef execute(id, params): answer(id, ME)",
+    );
     world.open().await;
     let first = world.output("busy", json!({})).await;
     world.seen("asked").await;
     let call = world.begin("busy", json!({}));
-    tokio::time::sleep(Duration::from_millis(700)).await;
+    // One that is asked later and does nothing is judged meanwhile.
+    world.output("mute", json!({})).await;
+    world.event("health_changed mute unhealthy").await;
     world.give("go");
     assert_eq!(call.await.unwrap().unwrap().output, first);
     eventually("it is well", || {

@@ -347,7 +347,11 @@ async fn a_call_that_outlasts_the_crib_is_on_record_as_cancelled() {
     eventually("the call runs", async || marker.exists()).await;
     // Asked twice, it does not wait for its calls.
     crate::support::signal(crib.pid(), libc::SIGTERM);
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let address = crib.url.trim_start_matches("http://").to_owned();
+    eventually("it takes no more connections", async || {
+        std::net::TcpStream::connect(&address).is_err()
+    })
+    .await;
     crib.stop();
     let _ = asked.await;
     let list = world.run(&["logs", "--calls", "--json"]).exits(0).json();

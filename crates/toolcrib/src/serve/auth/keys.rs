@@ -140,7 +140,7 @@ impl Keys {
         }
     }
 
-    fn revision(&self) -> Option<u64> {
+    pub(super) fn revision(&self) -> Option<u64> {
         self.changes().map(|changes| changes.borrow().tokens)
     }
 
