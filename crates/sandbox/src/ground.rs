@@ -114,8 +114,9 @@ impl Ground {
     /// What is protected and hidden, as far as it lies in what is open.
     fn put_aside(&mut self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), Refusal> {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
+        let project = policy.within.as_deref().map(real);
         for spot in write.iter().filter(|spot| spot.folder) {
-            guarded::find(&spot.path, &mut aside)?;
+            guarded::find(&spot.path, project.as_deref(), &mut aside)?;
         }
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));

@@ -1,4 +1,5 @@
-//! Finds what stays unwritten in a writable folder: repositories, folders of tools and of packages, however deep.
+//! Finds what stays unwritten in a writable folder: repositories, folders of tools and of packages, settings of
+//! agents and editors, however deep.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
@@ -18,8 +19,13 @@ const FOUND: usize = 1_000;
 const BARE: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
 
 /// Adds the guarded entries below a folder: folders, files and links of those names, and repositories without a work
-/// tree. Links are not followed.
-pub(crate) fn find(root: &Path, found: &mut BTreeSet<PathBuf>) -> Result<(), Refusal> {
+/// tree. Links are not followed. `project` is where the names that a grant says begin: an agent's worktree may well lie
+/// in `.claude` of another project, and nobody said yes to a `.claude` in it.
+pub(crate) fn find(
+    root: &Path,
+    project: Option<&Path>,
+    found: &mut BTreeSet<PathBuf>,
+) -> Result<(), Refusal> {
     let too_many = |what: &str| {
         Refusal::new(
             format!(
@@ -30,7 +36,9 @@ pub(crate) fn find(root: &Path, found: &mut BTreeSet<PathBuf>) -> Result<(), Ref
         )
     };
     // A grant that names such a folder itself is a grant of what lies in it.
-    let named = |name: &str| root.components().any(|part| part.as_os_str() == name);
+    let said = project.and_then(|project| root.strip_prefix(project).ok());
+    let said = said.unwrap_or(root);
+    let named = |name: &str| said.components().any(|part| part.as_os_str() == name);
     let names: Vec<&str> = GUARDED.into_iter().filter(|name| !named(name)).collect();
     let bare = !named(".git");
     let (mut looked_at, mut count) = (0, 0);
@@ -77,7 +85,7 @@ pub(crate) fn find(root: &Path, found: &mut BTreeSet<PathBuf>) -> Result<(), Ref
             }
         }
         if count > FOUND {
-            return Err(too_many("repositories and folders of packages"));
+            return Err(too_many("repositories, folders of packages and settings"));
         }
     }
     Ok(())
@@ -122,7 +130,7 @@ mod tests {
         std::os::unix::fs::symlink("/usr", at("a/.toolcrib")).unwrap();
         std::os::unix::fs::symlink(root.path(), at("a/loop")).unwrap();
         let mut found = BTreeSet::new();
-        find(root.path(), &mut found).unwrap();
+        find(root.path(), None, &mut found).unwrap();
         let names: Vec<_> = found
             .iter()
             .map(|path| path.strip_prefix(root.path()).unwrap().to_str().unwrap())
@@ -143,16 +151,46 @@ mod tests {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
             std::fs::set_permissions(&closed, mode).unwrap();
             let mut found = BTreeSet::new();
-            let refused = find(root.path(), &mut found).is_err();
+            let refused = find(root.path(), None, &mut found).is_err();
             assert!(refused || found.contains(&closed.join(".git")), "{found:?}");
         }
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&closed, open).unwrap();
         let mut found = BTreeSet::new();
-        find(&at("web/node_modules"), &mut found).unwrap();
+        find(&at("web/node_modules"), None, &mut found).unwrap();
         assert!(
             found.is_empty(),
             "who may write it may write all of it: {found:?}"
         );
+    }
+
+    #[test]
+    fn settings_that_run_programs_are_found_and_only_a_grant_in_the_project_names_them() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        let project = at(".claude/worktrees/one");
+        std::fs::create_dir_all(project.join(".claude")).unwrap();
+        std::fs::create_dir_all(project.join("deep/.vscode")).unwrap();
+        for file in [".mcp.json", "deep/Opencode.JSON", ".envrc", "mcp.json"] {
+            std::fs::write(project.join(file), "").unwrap();
+        }
+        let found = |root: &Path| {
+            let mut found = BTreeSet::new();
+            find(root, Some(&project), &mut found).unwrap();
+            let below = found
+                .iter()
+                .map(|path| path.strip_prefix(&project).unwrap());
+            below.map(Path::to_path_buf).collect::<Vec<_>>()
+        };
+        let wanted = [
+            ".claude",
+            ".envrc",
+            ".mcp.json",
+            "deep/.vscode",
+            "deep/Opencode.JSON",
+        ];
+        assert_eq!(found(&project), wanted.map(PathBuf::from));
+        std::fs::create_dir(project.join(".claude/.claude")).unwrap();
+        assert_eq!(found(&project.join(".claude")), [] as [PathBuf; 0]);
     }
 }

@@ -120,6 +120,68 @@ fn a_folder_for_packages_is_not_made_by_a_tool() {
     }
 }
 
+/// What agents, editors, version control and shells run by themselves is no part of a project that a tool may write.
+#[test]
+fn settings_that_run_programs_outside_are_kept_in_a_writable_project() {
+    for (rung, mut world) in worlds() {
+        world.write_tool("hand.py", HAND);
+        let kept = [
+            ".claude/settings.json",
+            ".mcp.json",
+            ".hg/hgrc",
+            ".envrc",
+            ".husky/pre-commit",
+            "opencode.json",
+            "web/app/.vscode/tasks.json",
+            "web/.cursor/mcp.json",
+        ];
+        for file in kept {
+            world.write(file, "as it was");
+        }
+        world.write("src/evil", "planted");
+        written(&mut world);
+        world.run(&["grant", "hand", "--write", "."]).exits(0);
+        let own = world.project();
+        for file in kept {
+            let (file, gone) = (own.join(file), own.join("src/gone"));
+            let folder = file.parent().unwrap().to_path_buf();
+            for (what, path, to) in [
+                ("write", file.clone(), "".into()),
+                ("rename", own.join("src/evil"), file.clone()),
+                ("rename", file.clone(), gone.clone()),
+                ("rename", folder, gone.clone()),
+            ] {
+                let tried = hand(&world, what, &path, &to);
+                assert_eq!(tried["isError"], true, "{rung} {what} {path:?}: {tried}");
+            }
+            assert_eq!(std::fs::read_to_string(file).unwrap(), "as it was");
+        }
+        for folder in ["web", "web/app"] {
+            let tried = hand(&world, "rename", own.join(folder), own.join("src/web"));
+            assert_eq!(tried["isError"], true, "{rung} {folder}: {tried}");
+        }
+        // Where nothing is mounted, there is nothing new beside what is kept.
+        if rung == "B" {
+            for (what, name) in [("write", "opencode.jsonc"), ("make", ".gemini")] {
+                let tried = hand(&world, what, own.join(name), "");
+                assert_eq!(tried["isError"], true, "{name}: {tried}");
+            }
+        }
+        let fine = hand(&world, "write", own.join("src/made"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        // By that very path they may be written.
+        for named in [".claude", ".mcp.json"] {
+            world.run(&["grant", "hand", "--write", named]).exits(0);
+        }
+        for file in [".claude/settings.json", ".mcp.json"] {
+            let fine = hand(&world, "write", own.join(file), "");
+            assert_eq!(fine["output"], "written", "{rung} {file}: {fine}");
+        }
+        let tried = hand(&world, "write", own.join(".hg/hgrc"), "");
+        assert_eq!(tried["isError"], true, "{rung}: {tried}");
+    }
+}
+
 /// Makes folders in folders, and dies: then its private folder is cleared.
 const DEEP: &str = r#"
 from toolcrib import tool
