@@ -262,7 +262,7 @@ impl Workshop {
     fn pool_of(&self, recipe: Recipe, place: &Place) -> Arc<Pool> {
         let mut hash = Sha256::new();
         // Whatever bytes its paths have: two policies never look alike.
-        hash.update(format!("{:?}", recipe.confinement));
+        hash.update(format!("{:?}{:?}", recipe.confinement, recipe.versions));
         for (name, value) in &recipe.vars {
             hash.update(name);
             hash.update([0]);

@@ -415,6 +415,7 @@ impl Folder {
             file: path,
             scope: self.scope,
             access: self.access_of(&file.name),
+            alone: self.is_alone(&file.name),
         };
         match content {
             Content::Text(text) => {

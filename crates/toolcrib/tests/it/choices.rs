@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::support::ordinary::ordinary;
 use crate::support::{World, eventually};
 use crate::walls::{CURIOUS, HAND, executable, hand, text, worlds, written};
 
@@ -179,6 +180,56 @@ fn settings_that_run_programs_outside_are_kept_in_a_writable_project() {
         }
         let tried = hand(&world, "write", own.join(".hg/hgrc"), "");
         assert_eq!(tried["isError"], true, "{rung}: {tried}");
+    }
+}
+
+/// Which interpreter a version manager runs the user's own tools with is the user's choice; a project chooses for its own
+/// tools, once all of it is trusted.
+#[test]
+fn a_project_chooses_no_version_for_the_users_own_tools() {
+    for rung in ["A", "B", "C"] {
+        let mut world = World::new();
+        world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
+        let manager = world.home().join(".pyenv");
+        for folder in ["shims", "versions/usual/bin", "versions/chosen/bin"] {
+            let program = manager.join(folder).join("python3");
+            std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+            std::fs::write(&program, format!("#!/bin/echo {folder}\n")).unwrap();
+            executable(&program);
+        }
+        std::fs::write(manager.join("version"), "usual\n").unwrap();
+        let global = world.global_folder().join("own.json");
+        std::fs::create_dir_all(global.parent().unwrap()).unwrap();
+        let plugin = |name: &str| crate::support::shell_tool(name, "python3 -c pass", json!({}));
+        std::fs::write(&global, plugin("own")).unwrap();
+        world.write(".python-version", "chosen\n");
+        world.write_tool("theirs.json", plugin("theirs"));
+        ordinary(&mut world);
+        let path = format!("{}:/usr/bin:/bin", text(manager.join("shims")));
+        world.vars.push(("PATH", path));
+        let said = |name: &str| {
+            let ran = world.run(&["call", name, "--json"]);
+            ran.stdout + &ran.stderr
+        };
+        assert!(
+            said("own").contains("versions/usual"),
+            "{rung}: {}",
+            said("own")
+        );
+        world.run(&["trust"]).exits(0);
+        assert!(
+            said("own").contains("versions/usual"),
+            "{rung}: {}",
+            said("own")
+        );
+        let theirs = said("theirs");
+        assert!(theirs.contains("versions/chosen"), "{rung}: {theirs}");
+        // One that is trusted by itself sees nothing around it.
+        world.run(&["trust", "--revoke"]).exits(0);
+        world.run(&["new", "mine", "--template", "plugin"]).exits(0);
+        world.write_tool("mine.json", plugin("mine"));
+        let mine = said("mine");
+        assert!(mine.contains("versions/usual"), "{rung}: {mine}");
     }
 }
 
