@@ -18,7 +18,9 @@ use toolcrib_sources::{Code, Folder, Follow, Place, Safe, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
 
 use crate::audit::{Book, LAST_WORDS};
-use crate::config::{Flags, Project, Settings, project, project_config, store_url, trust_entries};
+use crate::config::{
+    Flags, Project, Settings, local_folders, project, project_config, store_url, trust_entries,
+};
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::memory::{Memory, Trust};
@@ -60,7 +62,8 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(env: &Env, project: Option<&Project>) -> Stamp {
+    /// `further` are tools folders of the project that settings name.
+    fn of(env: &Env, project: Option<&Project>, further: &[PathBuf]) -> Stamp {
         let modified = |path: &Path| {
             let meta = path.metadata().ok()?;
             Some((meta.modified().ok()?, meta.len()))
@@ -69,7 +72,7 @@ impl Stamp {
         Stamp {
             user: user.and_then(|folder| modified(&folder.join("config.toml"))),
             own: project.and_then(|project| modified(&project_config(project))),
-            ownership: project.and_then(|project| Ownership::of(&project.root).ok()),
+            ownership: project.and_then(|project| Ownership::of(&project.root, further).ok()),
         }
     }
 }
@@ -184,8 +187,9 @@ impl Opened {
         let project = project::find(project_flag, &env)?;
         let data = data_folder(&env)?;
         let memory = Arc::new(Memory::open(&env, &data).await?);
-        let stamp = Stamp::of(&env, project.as_ref());
-        let trust = memory.trust_of(project.as_ref()).await;
+        // What settings name is not known yet; whoever follows them looks at that from the first time on.
+        let stamp = Stamp::of(&env, project.as_ref(), &[]);
+        let trust = memory.trust_of(&env, project.as_ref()).await;
         let mut settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
         let entries = memory.entries_of(project.as_ref()).await;
         trust_entries(&mut settings.folders, &entries);
@@ -386,6 +390,7 @@ impl Opened {
             .iter()
             .map(ToString::to_string)
             .collect();
+        let mut local = self.decisive(&self.trust);
         let mut ticks: u32 = 0;
         loop {
             tokio::time::sleep(FOLLOW_EVERY).await;
@@ -406,12 +411,12 @@ impl Opened {
                 changes.borrow_and_update();
                 news = true;
             }
-            let now = Stamp::of(&self.env, self.project.as_ref());
+            let now = Stamp::of(&self.env, self.project.as_ref(), &local);
             if now == seen && !news {
                 continue;
             }
             seen = now;
-            let trust = self.memory.trust_of(self.project.as_ref()).await;
+            let trust = self.memory.trust_of(&self.env, self.project.as_ref()).await;
             if trust.is_trusted() && last.is_trusted() && trust != last {
                 // Withdrawn and given again between two looks: withdrawn all the same.
                 sources
@@ -419,6 +424,7 @@ impl Opened {
                     .await;
             }
             last = trust.clone();
+            local = self.decisive(&trust);
             let mut reasons = trouble.clone();
             if let Trust::Unknown(reason) = &trust
                 && !trouble.contains(reason)
@@ -454,6 +460,16 @@ impl Opened {
             tell(reasons);
             sources.regrant(self.memory.grants()).await;
             sources.set_folders(folders.clone()).await;
+        }
+    }
+
+    /// The project's tools folders that settings name: who comes to change one ends its trust, until that is undone.
+    fn decisive(&self, trust: &Trust) -> Vec<PathBuf> {
+        match (trust, &self.project) {
+            (Trust::Trusted { .. } | Trust::Lapsed(_), Some(project)) => {
+                local_folders(&self.env, project)
+            }
+            _ => Vec::new(),
         }
     }
 

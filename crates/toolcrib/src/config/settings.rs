@@ -12,7 +12,7 @@ use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
-use super::private::user_config;
+use super::private::{check_named, user_config};
 use super::{ConfigError, Project, project_config, secrets};
 use crate::env::{self, Env};
 
@@ -108,6 +108,10 @@ impl Settings {
             }
             (None, None) => user.port.unwrap_or(DEFAULT_PORT),
         };
+        let folders = folders(env, project, trusted, custom_tools, &user, &own);
+        for folder in folders.iter().filter(|one| one.scope == Scope::Global) {
+            check_named(&folder.path)?;
+        }
         Ok(Settings {
             host: address(host.unwrap_or("127.0.0.1"))?,
             port,
@@ -146,7 +150,7 @@ impl Settings {
                 days: Some(user_audit.days.unwrap_or(DEFAULT_AUDIT_DAYS).max(1)),
                 rows: Some(user_audit.max_rows.unwrap_or(DEFAULT_AUDIT_ROWS).max(1)),
             },
-            folders: folders(env, project, trusted, custom_tools, &user, &own),
+            folders,
         })
     }
 }
@@ -272,6 +276,17 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
         }
     }
     Ok(own)
+}
+
+/// The tools folders that lie in a project by what settings say: the user's and, of one that was or is being trusted, its
+/// own. Who can change one of them can change what runs.
+pub fn local_folders(env: &Env, project: &Project) -> Vec<PathBuf> {
+    // Settings that can't be read name no folder; that they can't be is told where they are used.
+    let user = user_config(env).unwrap_or_default();
+    let own = file::read(&project_config(project)).unwrap_or_default();
+    let all = folders(env, Some(project), true, true, &user, &own);
+    let local = all.into_iter().filter(|one| one.scope == Scope::Local);
+    local.map(|one| one.path).collect()
 }
 
 fn folders(
