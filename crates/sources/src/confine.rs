@@ -57,6 +57,11 @@ impl Walls {
         consent.map_or_else(|| policy.into(), Into::into)
     }
 
+    /// Did the user let a tool of this name out, one that is no project's?
+    pub fn let_out(&self, name: &str) -> bool {
+        self.off.contains_key(name)
+    }
+
     /// The same for a process that is no named tool's: no tool's setting lets it out.
     pub fn around_unnamed(&self, policy: Policy) -> Confinement {
         self.none.map_or_else(|| policy.into(), Into::into)

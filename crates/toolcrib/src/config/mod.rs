@@ -10,7 +10,9 @@ pub mod secrets;
 mod settings;
 
 pub use project::{Project, ProjectError};
-pub use settings::{DEFAULT_PORT, Flags, Settings, local_folders, store_url, trust_entries};
+pub use settings::{
+    DEFAULT_PORT, Flags, Settings, lets_out, local_folders, store_url, trust_entries,
+};
 
 use std::path::PathBuf;
 

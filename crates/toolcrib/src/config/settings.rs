@@ -278,6 +278,16 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
     Ok(own)
 }
 
+/// Does the user's own file, as it is now, let a tool of this name out of its walls? Where it can't be read it may.
+pub fn lets_out(env: &Env, name: &str) -> bool {
+    let is_off = |user: ConfigFile| {
+        let tools = user.tools.unwrap_or_default();
+        let tool = tools.get(name);
+        tool.is_some_and(|tool| tool.sandbox == Some(SandboxMode::Off))
+    };
+    user_config(env).map_or(true, is_off)
+}
+
 /// The tools folders that lie in a project by what settings say: the user's and, of one that was or is being trusted, its
 /// own. Who can change one of them can change what runs.
 pub fn local_folders(env: &Env, project: &Project) -> Vec<PathBuf> {

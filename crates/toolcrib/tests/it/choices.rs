@@ -331,3 +331,49 @@ fn a_projects_tool_is_let_out_by_its_path_alone() {
         assert!(Path::new(&global).exists());
     }
 }
+
+/// The user lets a program out by the name of its tool. Who holds a token does not say which program has that name.
+#[tokio::test]
+async fn a_name_that_is_let_out_is_registered_by_the_owner_alone() {
+    for (rung, mut world) in worlds() {
+        let program = world.write("curious/tool.py", CURIOUS);
+        let_out(&mut world, "curious");
+        let (project, home) = (text(world.project()), text(world.home()));
+        let args = [&text(&program), &project, &home, "1"].map(str::to_owned);
+        let at_cli = |name: &str| {
+            let mut all = vec!["register", "--name", name, "--json", "--", "python3"];
+            all.extend(args.iter().map(String::as_str));
+            world.run(&all)
+        };
+        let crib = world.serve();
+        let body = json!({"name": "curious", "command": "python3", "args": args});
+        let canary = world.project().join("canary");
+        let denied = async |what: &str| {
+            let (status, told) = crib.post("/custom-tools", body.clone()).await;
+            assert_eq!(status, 403, "{rung} {what}: {told}");
+            assert_eq!(told["error"]["code"], "denied", "{rung}: {told}");
+            let hint = told["error"]["hint"].as_str().unwrap();
+            assert!(hint.contains("toolcrib register"), "{rung}: {told}");
+            assert!(!canary.exists(), "{rung} {what}: nothing ran");
+        };
+        denied("before it is there").await;
+        let mut other = body.clone();
+        other["name"] = json!("other");
+        let (status, made) = crib.post("/custom-tools", other).await;
+        assert_eq!(
+            (status, &made["description"]),
+            (201, &json!("It got: nothing")),
+            "{rung}"
+        );
+        // At the command line it is the owner's word, through the crib too.
+        at_cli("curious").exits(0);
+        assert!(canary.exists(), "{rung}: it was let out");
+        std::fs::remove_file(&canary).unwrap();
+        let changed = json!({"args": args, "tags": ["x"]});
+        let (status, told) = crib.patch("curious", changed).await;
+        assert_eq!(status, 403, "{rung}: {told}");
+        // Nor is it taken away and made anew.
+        assert_eq!(crib.delete("curious").await, 204, "{rung}");
+        denied("after it was taken away").await;
+    }
+}
