@@ -19,7 +19,8 @@ use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Own
 
 use crate::audit::{Book, LAST_WORDS};
 use crate::config::{
-    Flags, Project, Settings, local_folders, project, project_config, store_url, trust_entries,
+    Flags, Project, Settings, local_folders, private, project, project_config, store_url,
+    trust_entries,
 };
 use crate::env::{self, Env};
 use crate::failure::Failure;
@@ -185,6 +186,9 @@ impl Opened {
         project_flag: Option<&Path>,
     ) -> Result<Opened, Failure> {
         let project = project::find(project_flag, &env)?;
+        if let Some(project) = &project {
+            private::outside(&env, &project.root)?;
+        }
         let data = data_folder(&env)?;
         let memory = Arc::new(Memory::open(&env, &data).await?);
         // What settings name is not known yet; whoever follows them looks at that from the first time on.

@@ -4,7 +4,7 @@
 
 pub mod audit;
 pub mod file;
-mod private;
+pub mod private;
 pub mod project;
 pub mod secrets;
 mod settings;

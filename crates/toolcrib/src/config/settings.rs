@@ -12,7 +12,7 @@ use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
-use super::private::{check_named, user_config};
+use super::private::{check_named, real, user_config};
 use super::{ConfigError, Project, project_config, secrets};
 use crate::env::{self, Env};
 
@@ -170,8 +170,18 @@ pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
         .parse()
         .map_err(|error: StoreUrlError| ConfigError::new(&*place, error.to_string(), hint))?;
     // It would be another file in every folder, and in a clone one that came with it: trust lies there.
-    match url.path().is_some_and(Path::is_relative) {
-        true => Err(ConfigError::new(place, "is a relative path", hint)),
+    if url.path().is_some_and(Path::is_relative) {
+        return Err(ConfigError::new(place, "is a relative path", hint));
+    }
+    let project = super::project::find(None, env).ok().flatten();
+    let root = project.map(|project| project.root);
+    let inside = |path: &Path| root.is_some_and(|root| real(path).starts_with(root));
+    match url.path().is_some_and(inside) {
+        true => Err(ConfigError::new(
+            place,
+            "lies in the project, where a clone could bring it along",
+            "name a file outside of the project",
+        )),
         false => Ok(url),
     }
 }
@@ -314,12 +324,17 @@ fn folders(
         Some(project) => Some((project.root.join(path), Scope::Local)),
         None => None,
     };
-    let replaced = env
-        .get(env::TOOLS_DIR)
-        .map(PathBuf::from)
-        .or_else(|| user.tools_dir.as_ref().map(|dir| expand(env, dir)));
+    // Whoever sets variables for a project, such as direnv, means folders of that project.
+    let by_variable = |path: PathBuf| match project {
+        Some(project) if real(&path).starts_with(&project.root) => Some((path, Scope::Local)),
+        _ => placed(path),
+    };
+    let replaced = match env.get(env::TOOLS_DIR) {
+        Some(only) => Some(by_variable(only.into())),
+        None => user.tools_dir.as_ref().map(|dir| placed(expand(env, dir))),
+    };
     match replaced {
-        Some(only) => found.extend(placed(only)),
+        Some(only) => found.extend(only),
         None => {
             if let Some(project) = project {
                 found.push((
@@ -338,9 +353,11 @@ fn folders(
     let written = |dirs: &Option<Vec<String>>| -> Vec<PathBuf> {
         dirs.iter().flatten().map(|dir| expand(env, dir)).collect()
     };
-    let user_dirs = from_variable.unwrap_or_else(|| written(&user.tool_dirs));
-    let dirs = user_dirs.into_iter().chain(written(&own.tool_dirs));
-    found.extend(dirs.filter_map(placed));
+    match from_variable {
+        Some(dirs) => found.extend(dirs.into_iter().filter_map(by_variable)),
+        None => found.extend(written(&user.tool_dirs).into_iter().filter_map(placed)),
+    }
+    found.extend(written(&own.tool_dirs).into_iter().filter_map(placed));
     let mut folders: Vec<Folder> = Vec::new();
     for (path, scope) in found {
         if folders.iter().any(|folder| folder.path == path) {
