@@ -375,13 +375,13 @@ impl Shelf {
                     inner.extend(bundle::folders(&path, &named));
                     Stamp::of(parts.iter().chain(&named).map(|part| &part.meta))
                 }
-                FileKind::Script(_) => {
+                FileKind::Script(_) | FileKind::Plugin => {
                     let beside = self.known.get(&name).map(|known| known.beside.as_slice());
                     let beside = beside.unwrap_or_default();
                     touched |= beside.iter().any(|one| reread.covers(one));
                     stamp_of(&path, beside).unwrap_or_else(|| Stamp::of([&meta]))
                 }
-                FileKind::Plugin | FileKind::Program => Stamp::of([&meta]),
+                FileKind::Program => Stamp::of([&meta]),
             };
             present.insert(name.clone());
             let known = self.known.get(&name);

@@ -1,5 +1,6 @@
 //! Reads what an entry of a tools folder holds and makes tools of it, or of its last good version.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
@@ -86,7 +87,12 @@ impl Shelf {
         allowance: &Allowance,
     ) -> Reading {
         let content = self.folder.content(file, place, allowance);
+        let programs = self.folder.programs_of(file, &content, place);
         let hash: [u8; 32] = match &content {
+            Ok(content) if !programs.is_empty() => {
+                let hash = Sha256::new().chain_update(content.hash());
+                plugin::programs::add(hash, &programs).finalize().into()
+            }
             Ok(content) => content.hash(),
             Err(error) => Sha256::digest(error.as_bytes()).into(),
         };
@@ -100,6 +106,10 @@ impl Shelf {
                     .chain([requirements_of(&file.path, script.language)])
                     .filter(|path| script.around.has(path))
                     .collect();
+                (stamp_of(&file.path, &beside), beside)
+            }
+            _ if !programs.is_empty() => {
+                let beside: Vec<PathBuf> = programs.into_iter().collect();
                 (stamp_of(&file.path, &beside), beside)
             }
             _ => (Some(file.stamp.clone()), Vec::new()),
@@ -152,6 +162,28 @@ fn requirements_of(file: &Path, language: Language) -> PathBuf {
 }
 
 impl Folder {
+    /// The programs of the project that a plugin runs, which are part of it.
+    fn programs_of(
+        &self,
+        file: &Candidate,
+        content: &Result<Content, String>,
+        place: &Place,
+    ) -> BTreeSet<PathBuf> {
+        match content {
+            Ok(Content::Text(text)) => self.origin(file, &file.path).programs(text, place),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    fn origin<'a>(&self, file: &Candidate, path: &'a Path) -> Origin<'a> {
+        Origin {
+            file: path,
+            scope: self.scope,
+            access: self.access_of(&file.name),
+            alone: self.is_alone(&file.name),
+        }
+    }
+
     /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it; of an entry that is
     /// trusted by itself only what really is its own.
     fn read(
@@ -411,12 +443,7 @@ impl Folder {
         place: &Arc<Place>,
     ) -> (Read, Option<Vec<u8>>) {
         let hash = hex(&content.hash());
-        let origin = |path| Origin {
-            file: path,
-            scope: self.scope,
-            access: self.access_of(&file.name),
-            alone: self.is_alone(&file.name),
-        };
+        let origin = |path| self.origin(file, path);
         match content {
             Content::Text(text) => {
                 let loaded = plugin::load(&text, &origin(&file.path), place);
