@@ -299,7 +299,7 @@ async fn trust_and_grants_are_asked_for_before_arguments_are_looked_at() {
     for (access, said, code) in [
         (untrusted, "toolcrib trust /work/p", ErrorCode::Denied),
         (needs, "toolcrib grant t --all", ErrorCode::Denied),
-        (unknown, "mend the store", ErrorCode::Denied),
+        (unknown, "repair the store", ErrorCode::Denied),
         (Access::Open, "toolcrib show t", ErrorCode::InvalidArguments),
     ] {
         let run = steps(1, |_: &Call| Ok(Outcome::text("ran")));

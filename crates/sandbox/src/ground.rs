@@ -44,8 +44,12 @@ pub(crate) struct Ground {
     pub linked: Vec<PathBuf>,
     /// Folders between what is written and what is protected in it: who renames one moves what is protected.
     pub between: Vec<PathBuf>,
-    /// Unread inside what is read.
+    /// Unread inside what is read, but for what is named itself in there.
     pub hide: Vec<Spot>,
+    /// What is opened instead of readable folders that hold something hidden, where nothing can be mounted over it.
+    pub reading: Vec<Spot>,
+    /// Those folders: what is in them can be listed.
+    pub listed: Vec<Spot>,
     /// What is opened instead of writable folders that hold something protected.
     pub entries: Vec<Spot>,
     pub program: PathBuf,
@@ -81,13 +85,15 @@ impl Ground {
         }
         ground.links = resolver.links;
         ground.program = real(&program.file);
-        ground.write = outermost(write.clone(), &[]);
-        ground.read = outermost(read, &ground.write);
+        let hide: Vec<PathBuf> = policy.hide.iter().map(|path| real(path)).collect();
+        ground.write = outermost(write.clone(), &[], &hide);
+        ground.read = outermost(read, &ground.write, &hide);
         let open = |path: &Path| is_inside(path, &ground.read) || is_inside(path, &ground.write);
         let loader = loader(&ground.program).map(|path| real(&path));
         ground.loader = loader.filter(|path| open(path));
         ground.refuse_never(policy, &write)?;
-        ground.put_aside(policy, &write)?;
+        ground.put_aside(policy, &write, &hide)?;
+        ground.hide()?;
         Ok(ground)
     }
 
@@ -112,11 +118,21 @@ impl Ground {
     }
 
     /// What is protected and hidden, as far as it lies in what is open.
-    fn put_aside(&mut self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), Refusal> {
+    fn put_aside(
+        &mut self,
+        policy: &Policy,
+        write: &BTreeSet<Spot>,
+        hide: &[PathBuf],
+    ) -> Result<(), Refusal> {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
         let project = policy.within.as_deref().map(real);
-        for spot in write.iter().filter(|spot| spot.folder) {
-            guarded::find(&spot.path, project.as_deref(), &mut aside)?;
+        let folders = || write.iter().filter(|spot| spot.folder);
+        let files = match folders().next() {
+            Some(_) => guarded::with_other_names(policy.keep.iter().chain(&policy.protect)),
+            None => BTreeSet::new(),
+        };
+        for spot in folders() {
+            guarded::find(&spot.path, project.as_deref(), &files, &mut aside)?;
         }
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));
@@ -144,13 +160,12 @@ impl Ground {
             }
         }
         self.protect.sort();
+        let hide = hide.iter().filter(|path| path.exists());
+        let open = |path: &&PathBuf| is_inside(path, &self.read) || is_inside(path, &self.write);
+        self.hide = hide.filter(open).cloned().map(Spot::at).collect();
+        let hidden = self.hide.iter().map(|spot| spot.path.clone());
+        aside.extend(hidden.filter(|path| is_inside(path, &self.write)));
         self.between(&aside, write);
-        for path in &policy.hide {
-            let path = real(path);
-            if path.exists() && (is_inside(&path, &self.read) || is_inside(&path, &self.write)) {
-                self.hide.push(Spot::at(path));
-            }
-        }
         // Inside what is protected, what is granted by its own path is open again.
         let again = |spot: &&Spot| {
             let mut kept = self.protect.iter();
@@ -158,17 +173,40 @@ impl Ground {
         };
         let again: Vec<Spot> = write.iter().filter(again).cloned().collect();
         let aside: Vec<PathBuf> = aside.into_iter().collect();
+        let named = "name the folders in it that are to be written";
         for spot in &self.write {
-            expand(&spot.path, &aside, &mut self.entries)?;
+            expand(&spot.path, &aside, &mut self.entries, named)?;
         }
         for spot in &again {
             let inside = aside.iter().filter(|kept| kept.starts_with(&spot.path));
             let inside: Vec<PathBuf> = inside.cloned().collect();
-            expand(&spot.path, &inside, &mut self.entries)?;
+            expand(&spot.path, &inside, &mut self.entries, named)?;
         }
         self.write.extend(again);
         self.write.sort();
         self.write.dedup();
+        Ok(())
+    }
+
+    /// What is readable, without what is hidden in it.
+    fn hide(&mut self) -> Result<(), Refusal> {
+        if self.hide.is_empty() {
+            return Ok(());
+        }
+        for spot in self.read.iter().chain(&self.write) {
+            // Who is named inside of what is hidden is not hidden with it.
+            let hidden = self.hide.iter().map(|hidden| &hidden.path);
+            let hidden = hidden.filter(|path| spot.path == **path || !spot.path.starts_with(path));
+            let hidden: Vec<PathBuf> = hidden.cloned().collect();
+            let moved = "keep the crib's folders outside of what tools read (XDG_DATA_HOME, XDG_CACHE_HOME, …), or allow user namespaces";
+            expand(&spot.path, &hidden, &mut self.reading, moved)?;
+            if hidden
+                .iter()
+                .any(|path| path != &spot.path && path.starts_with(&spot.path))
+            {
+                self.listed.push(spot.clone());
+            }
+        }
         Ok(())
     }
 
@@ -195,11 +233,17 @@ fn is_inside(path: &Path, open: &[Spot]) -> bool {
     open.iter().any(|spot| path.starts_with(&spot.path))
 }
 
-/// Drops what lies in another of the same list, or in one of `others`.
-fn outermost(spots: BTreeSet<Spot>, others: &[Spot]) -> Vec<Spot> {
+/// Drops what lies in another of the same list, or in one of `others`, unless it is hidden in that.
+fn outermost(spots: BTreeSet<Spot>, others: &[Spot], hide: &[PathBuf]) -> Vec<Spot> {
+    let hidden = |path: &Path, outer: &Path| {
+        let mut hide = hide.iter();
+        hide.any(|hide| hide.starts_with(outer) && path != hide && path.starts_with(hide))
+    };
     let mut kept: Vec<Spot> = Vec::new();
     for spot in spots {
-        if !is_inside(&spot.path, &kept) && !is_inside(&spot.path, others) {
+        let path = &spot.path;
+        let mut outer = kept.iter().chain(others).map(|spot| &spot.path);
+        if !outer.any(|outer| path.starts_with(outer) && !hidden(path, outer)) {
             kept.push(spot);
         }
     }
@@ -207,7 +251,12 @@ fn outermost(spots: BTreeSet<Spot>, others: &[Spot]) -> Vec<Spot> {
 }
 
 /// Opens a folder's entries one by one where something in it stays closed.
-fn expand(path: &Path, aside: &[PathBuf], entries: &mut Vec<Spot>) -> Result<(), Refusal> {
+fn expand(
+    path: &Path,
+    aside: &[PathBuf],
+    entries: &mut Vec<Spot>,
+    remedy: &str,
+) -> Result<(), Refusal> {
     if aside.iter().any(|kept| path.starts_with(kept)) {
         return Ok(());
     }
@@ -220,7 +269,7 @@ fn expand(path: &Path, aside: &[PathBuf], entries: &mut Vec<Spot>) -> Result<(),
             .file_type()
             .is_ok_and(|kind| kind.is_dir() || kind.is_file());
         if plain {
-            expand(&entry.path(), aside, entries)?;
+            expand(&entry.path(), aside, entries, remedy)?;
         }
         if entries.len() > ENTRIES {
             return Err(Refusal::new(
@@ -228,7 +277,7 @@ fn expand(path: &Path, aside: &[PathBuf], entries: &mut Vec<Spot>) -> Result<(),
                     "`{}` has too many entries to open them one by one",
                     path.display()
                 ),
-                "name the folders in it that are to be written",
+                remedy,
             ));
         }
     }

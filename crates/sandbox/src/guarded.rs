@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::machine::Refusal;
@@ -18,12 +18,44 @@ const FOUND: usize = 1_000;
 /// What a repository without a work tree has at its top.
 const BARE: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
 
-/// Adds the guarded entries below a folder: folders, files and links of those names, and repositories without a work
-/// tree. Links are not followed. `project` is where the names that a grant says begin: an agent's worktree may well lie
-/// in `.claude` of another project, and nobody said yes to a `.claude` in it.
+/// Entries of what is kept that are looked at for files with several names; what lies beyond has them unnoticed.
+const FOR_NAMES: usize = 20_000;
+/// Where package managers put second names of files that they share.
+const PACKAGES: [&str; 3] = [".git", ".venv", "node_modules"];
+
+/// The files below these that have another name somewhere, by their numbers: who writes to that name writes to them.
+pub(crate) fn with_other_names<'a>(kept: impl Iterator<Item = &'a PathBuf>) -> BTreeSet<u64> {
+    let mut files = BTreeSet::new();
+    let mut looked_at = 0;
+    let mut waiting: Vec<PathBuf> = kept.cloned().collect();
+    while let Some(path) = waiting.pop() {
+        looked_at += 1;
+        let Ok(meta) = path.symlink_metadata() else {
+            continue;
+        };
+        if meta.is_file() && meta.nlink() > 1 {
+            files.insert(meta.ino());
+        }
+        let packages = || {
+            let name = path.file_name().unwrap_or_default();
+            PACKAGES.iter().any(|packages| name == *packages) || path.join("pyvenv.cfg").exists()
+        };
+        if meta.is_dir() && looked_at < FOR_NAMES && !packages() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            let entries = entries.take(FOR_NAMES.saturating_sub(waiting.len()));
+            waiting.extend(entries.map(|entry| entry.path()));
+        }
+    }
+    files
+}
+
+/// Adds the guarded entries below a folder: folders, files and links of those names, repositories without a work tree,
+/// and names of these files. Links are not followed. `project` is where the names that a grant says begin: an agent's
+/// worktree may well lie in `.claude` of another project, and nobody said yes to a `.claude` in it.
 pub(crate) fn find(
     root: &Path,
     project: Option<&Path>,
+    files: &BTreeSet<u64>,
     found: &mut BTreeSet<PathBuf>,
 ) -> Result<(), Refusal> {
     let too_many = |what: &str| {
@@ -74,10 +106,8 @@ pub(crate) fn find(
         for entry in entries {
             let name = entry.file_name();
             // Some file systems do not tell large letters from small ones.
-            if names
-                .iter()
-                .any(|guarded| name.eq_ignore_ascii_case(guarded))
-            {
+            let guarded = names.iter().any(|one| name.eq_ignore_ascii_case(one));
+            if guarded || files.contains(&entry.ino()) {
                 found.insert(entry.path());
                 count += 1;
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -130,7 +160,7 @@ mod tests {
         std::os::unix::fs::symlink("/usr", at("a/.toolcrib")).unwrap();
         std::os::unix::fs::symlink(root.path(), at("a/loop")).unwrap();
         let mut found = BTreeSet::new();
-        find(root.path(), None, &mut found).unwrap();
+        find(root.path(), None, &BTreeSet::new(), &mut found).unwrap();
         let names: Vec<_> = found
             .iter()
             .map(|path| path.strip_prefix(root.path()).unwrap().to_str().unwrap())
@@ -151,13 +181,23 @@ mod tests {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
             std::fs::set_permissions(&closed, mode).unwrap();
             let mut found = BTreeSet::new();
-            let refused = find(root.path(), None, &mut found).is_err();
+            let refused = find(root.path(), None, &BTreeSet::new(), &mut found).is_err();
             assert!(refused || found.contains(&closed.join(".git")), "{found:?}");
         }
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&closed, open).unwrap();
+        // A file that is kept is kept under all of its names.
+        std::fs::write(at("plain/code"), "").unwrap();
+        std::fs::hard_link(at("plain/code"), at("a/alias")).unwrap();
+        let files = with_other_names([at("plain")].iter());
         let mut found = BTreeSet::new();
-        find(&at("web/node_modules"), None, &mut found).unwrap();
+        find(root.path(), None, &files, &mut found).unwrap();
+        assert!(
+            found.contains(&at("plain/code")) && found.contains(&at("a/alias")),
+            "{found:?}"
+        );
+        let mut found = BTreeSet::new();
+        find(&at("web/node_modules"), None, &BTreeSet::new(), &mut found).unwrap();
         assert!(
             found.is_empty(),
             "who may write it may write all of it: {found:?}"
@@ -176,7 +216,7 @@ mod tests {
         }
         let found = |root: &Path| {
             let mut found = BTreeSet::new();
-            find(root, Some(&project), &mut found).unwrap();
+            find(root, Some(&project), &BTreeSet::new(), &mut found).unwrap();
             let below = found
                 .iter()
                 .map(|path| path.strip_prefix(&project).unwrap());

@@ -53,7 +53,7 @@ pub struct Policy {
     pub never: Vec<PathBuf>,
     /// Files that no writable folder may hold: who writes beside them changes what is read in them, as beside a database.
     pub records: Vec<PathBuf>,
-    /// What is not even read inside readable folders.
+    /// What is not even read inside readable folders, but for what `read`, `granted` and `write` name in there.
     pub hide: Vec<PathBuf>,
     /// Paths of `read` that are written as lying in this folder must really lie there: a link can't widen them.
     pub within: Option<PathBuf>,

@@ -3,7 +3,7 @@
 //! Paths must be real ones: there `/tmp` and `/var` are links below `/private`.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::policy::{Exec, GUARDED, Network, Policy};
 
@@ -72,6 +72,12 @@ pub fn profile(policy: &Policy, program: &Path, tmp: &Path, proxy: Option<u16>) 
         "deny file-read* file-write*",
         &mut policy.hide.iter().map(AsRef::as_ref),
     );
+    let inside = |path: &&PathBuf| {
+        let mut hidden = policy.hide.iter();
+        hidden.any(|hidden| *path != hidden && path.starts_with(hidden))
+    };
+    let named = policy.read.iter().chain(&policy.granted).filter(inside);
+    line("allow file-read*", &mut named.map(AsRef::as_ref));
     for device in DEVICES {
         let _ = writeln!(
             text,

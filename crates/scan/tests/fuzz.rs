@@ -16,12 +16,18 @@ const MOST: u64 = if cfg!(debug_assertions) {
     512 << 20
 };
 
-fn texts(language: &str) -> Vec<Vec<u8>> {
-    corpus(
-        &Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/corpus")
-            .join(language),
-    )
+/// A target with the corpus of its name, and without words.
+fn target(name: &'static str) -> Fuzz {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    Fuzz {
+        name,
+        corpus: corpus(&corpora.join(name)),
+        words: &[],
+        pairs: &[],
+        longest: BUDGET.bytes + 100,
+        slowest: SLOWEST,
+        most: Some(MOST),
+    }
 }
 
 fn place(at: Position, text: &str) {
@@ -53,8 +59,6 @@ fn error(error: &SyntaxError, text: &str) {
 #[test]
 fn any_text_can_be_read_as_python() {
     let fuzz = Fuzz {
-        name: "python",
-        corpus: texts("python"),
         words: &[
             "a",
             ".a",
@@ -143,9 +147,7 @@ fn any_text_can_be_read_as_python() {
             ("if 1:\n ", "\n"),
             ("f'{a:", "}'"),
         ],
-        longest: BUDGET.bytes + 100,
-        slowest: SLOWEST,
-        most: Some(MOST),
+        ..target("python")
     };
     fuzz.run(|text| {
         let text = String::from_utf8_lossy(text);
@@ -170,8 +172,6 @@ fn any_text_can_be_read_as_python() {
 #[test]
 fn any_text_can_be_read_as_typescript() {
     let fuzz = Fuzz {
-        name: "script",
-        corpus: texts("script"),
         words: &[
             "a",
             ".a",
@@ -294,9 +294,7 @@ fn any_text_can_be_read_as_typescript() {
             ("a?", ":b"),
             ("/", "/"),
         ],
-        longest: BUDGET.bytes + 100,
-        slowest: SLOWEST,
-        most: Some(MOST),
+        ..target("script")
     };
     fuzz.run(|text| {
         let text = String::from_utf8_lossy(text);

@@ -5,16 +5,18 @@
 //! later is kept from those that start after it.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use toolcrib_core::permit;
+use toolcrib_core::{CallError, permit};
 use toolcrib_sandbox::{Confinement, GUARDED};
 
 /// What no tool's process writes.
 #[derive(Debug, Default)]
 pub struct Code {
-    /// The crib's own settings, records and caches, which nobody can grant.
+    /// The crib's own settings, records and caches, which nobody can grant, and which are hidden in what tools read.
     never: Vec<PathBuf>,
     /// The file that trust and grants are kept in, wherever the user keeps it.
     records: Vec<PathBuf>,
@@ -58,16 +60,39 @@ impl Code {
         }
     }
 
-    /// The same walls, which keep all of this unwritten.
+    /// Refuses a file of the crib's own that was opened for a tool which reads `base`: keys, records, what the calls of
+    /// others gave. Only a folder that lies in there and is named itself is read.
+    pub fn check_read(&self, base: &Path, file: &File, path: &str) -> Result<(), CallError> {
+        // By what was opened, not by the path that led there.
+        let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let base = real(base);
+        let mut own = self.never.iter().map(|own| real(own));
+        let hidden = |own: &Path, opened: &Path| {
+            opened.starts_with(own) && (base == own || !base.starts_with(own))
+        };
+        match opened {
+            Ok(opened) if own.any(|own| hidden(&own, &opened)) => Err(CallError::denied(format!(
+                "`{path}` is one of Toolcrib's own files, which tools do not read"
+            ))
+            .hint("keep Toolcrib's folders outside of the project (XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME)")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same walls, which keep all of this unwritten, and what is the crib's own unread.
     pub fn guarded(&self, confinement: Confinement) -> Confinement {
         match confinement {
-            // Who writes nothing needs none of it.
-            Confinement::Walled(mut policy) if !policy.write.is_empty() => {
-                policy.protect.extend(lock(&self.folders).iter().cloned());
-                policy.protect.extend(lock(&self.held).iter().cloned());
-                policy.keep.extend(lock(&self.files).iter().cloned());
-                policy.never.extend(self.never.iter().cloned());
-                policy.records.extend(self.records.iter().cloned());
+            Confinement::Walled(mut policy) => {
+                policy.hide.extend(self.never.iter().cloned());
+                // Who writes nothing needs no more.
+                if !policy.write.is_empty() {
+                    policy.protect.extend(lock(&self.folders).iter().cloned());
+                    policy.protect.extend(lock(&self.held).iter().cloned());
+                    policy.keep.extend(lock(&self.files).iter().cloned());
+                    policy.never.extend(self.never.iter().cloned());
+                    policy.records.extend(self.records.iter().cloned());
+                }
                 Confinement::Walled(policy)
             }
             other => other,

@@ -187,6 +187,8 @@ pub struct Workshop {
     own: Vec<PathBuf>,
     /// Variables that hold secrets, and the names of those.
     secrets: Vec<(String, String)>,
+    /// What its processes do not see of what they read.
+    hidden: Vec<PathBuf>,
 }
 
 impl Workshop {
@@ -196,7 +198,14 @@ impl Workshop {
             key,
             own,
             secrets: Vec::new(),
+            hidden: Vec::new(),
         }
+    }
+
+    /// The same for a tool that sees none of these.
+    #[must_use]
+    pub fn without(self, hidden: Vec<PathBuf>) -> Workshop {
+        Workshop { hidden, ..self }
     }
 
     /// The same for a tool that names secrets. Only processes of a tool that may have them get them.
@@ -214,7 +223,8 @@ impl Workshop {
     /// The recipe of the process that is asked what it is, with what was granted to it so far.
     pub fn unproved(&self, permit: &Permit, place: &Place) -> Recipe {
         let (reads, limits) = (Reads::default(), SandboxOptions::default());
-        let policy = policy(&self.own, permit, &reads, &limits, place);
+        let mut policy = policy(&self.own, permit, &reads, &limits, place);
+        policy.hide.extend(self.hidden.iter().cloned());
         Recipe {
             blueprint: self.blueprint.clone(),
             confinement: place.walls.around_unnamed(policy),
@@ -231,7 +241,8 @@ impl Workshop {
     pub fn recipe(&self, tool: &Tool, place: &Place) -> Recipe {
         let mut blueprint = self.blueprint.clone();
         let Tool { permit, reads, .. } = tool;
-        let policy = policy(&self.own, permit, reads, &tool.spec.sandbox, place);
+        let mut policy = policy(&self.own, permit, reads, &tool.spec.sandbox, place);
+        policy.hide.extend(self.hidden.iter().cloned());
         let confinement = place.walls.around(tool, policy);
         blueprint.dir = start(blueprint.dir, &confinement, place);
         let granted = place.granted(&tool.permit);

@@ -84,7 +84,7 @@ impl<'a> Report<'a> {
         if self.uncounted > 0 {
             let message = format!("the file has {} more problems", self.uncounted);
             let rest = Problem::error(self.source, ErrorType::Validation, message)
-                .hint("mend the ones listed, then the rest is shown");
+                .hint("fix the ones listed, then the rest is shown");
             self.problems.push(self.placed(rest));
         }
         self.problems

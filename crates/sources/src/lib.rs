@@ -125,6 +125,7 @@ pub async fn open(
     if follow == Follow::Changes {
         room.place.workers.attend();
         room.place.installs.attend();
+        room.place.scripts.prune();
     }
     let (orders, inbox) = mpsc::channel(16);
     let (tell, trouble) = status::channel(None);

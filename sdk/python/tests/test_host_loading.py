@@ -322,7 +322,7 @@ def test_null_byte(host: Hosted) -> None:
         ("import sys\nsys.exit(3)\n", 2, "calls sys.exit while it is loaded", "__main__"),
         ("raise KeyboardInterrupt\n", 1, "KeyboardInterrupt", "see the line"),
         ("def f(): f()\nf()\n", 1, "RecursionError", "without end"),
-        ("import json.nope\n", 1, "json.nope", "mend the import"),
+        ("import json.nope\n", 1, "json.nope", "fix the import"),
     ],
 )
 def test_import_errors(host: Hosted, text: str, line: int, words: str, hint: str) -> None:

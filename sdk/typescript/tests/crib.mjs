@@ -16,7 +16,7 @@ const installed = join(here, "../../../target/test-tools/runtimes/node_modules")
 const all = [
   { name: "node", command: [process.execPath, "--experimental-vm-modules"] },
   { name: "node22", command: [join(installed, "node/bin/node")] },
-  { name: "bun", command: [join(installed, ".bin/bun"), "--no-install"] },
+  { name: "bun", command: [join(installed, ".bin/bun"), "--no-install", "--config=/dev/null", "--env-file=/dev/null", "--tsconfig-override=/dev/null"] },
   { name: "deno", command: [join(installed, ".bin/deno"), "run", "--allow-all", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--quiet"] },
 ];
 const only = process.env.TOOLCRIB_TEST_RUNTIMES?.split(",");

@@ -43,12 +43,14 @@ fn ungranted_tool(name: &str, ungranted: &Ungranted) -> CallError {
             let grant = CommandLine::new("toolcrib grant")
                 .operand(name)
                 .switch("--all");
-            CallError::denied(format!("tool `{name}` needs what nobody granted: {needs}"))
-                .hint(format!("look at it with `{show}`, then run `{grant}`"))
+            CallError::denied(format!(
+                "tool `{name}` needs permissions it hasn't been granted: {needs}"
+            ))
+            .hint(format!("look at it with `{show}`, then run `{grant}`"))
         }
         Some(reason) => CallError::denied(format!(
             "tool `{name}` needs {needs}; whether that was granted is not known: {reason}"
         ))
-        .hint("mend the store, then call again; `toolcrib list` says when it answers"),
+        .hint("repair the store, then call again; `toolcrib list` says when it answers"),
     }
 }

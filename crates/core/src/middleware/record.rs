@@ -229,7 +229,7 @@ fn bounded(text: &Arc<str>) -> Arc<str> {
     }
 }
 
-const HINT: &str = "mend the store, or let calls run unrecorded with `audit = \"best-effort\"`";
+const HINT: &str = "repair the store, or let calls run unrecorded with `audit = \"best-effort\"`";
 
 fn refused(error: &StoreError) -> CallError {
     CallError::unavailable(format!(

@@ -79,6 +79,7 @@ fn files(version: u32) -> u64 {
 
 fn rights(rule: &Rule, exec: Exec) -> u64 {
     let rights = match rule.access {
+        Access::List => READ_DIR,
         Access::Read => READ,
         Access::Run => READ | EXECUTE,
         Access::Write if exec == Exec::Allowed => WRITE | EXECUTE,

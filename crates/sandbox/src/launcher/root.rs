@@ -165,12 +165,8 @@ impl Site {
             }
             (Kind::Hidden { .. }, _) => {
                 let point = self.point(path, true)?;
-                mount_new(
-                    c"tmpfs",
-                    &named(&point),
-                    libc::MS_RDONLY,
-                    "size=4k,mode=555",
-                )
+                // Closed once everything is in its place: what is named itself is mounted in there.
+                mount_new(c"tmpfs", &named(&point), 0, "size=64k,mode=755")
             }
             (Kind::Proc, _) => {
                 let point = self.point(path, true)?;
@@ -226,6 +222,10 @@ pub(super) fn enter(mounts: &[Mount]) -> io::Result<()> {
         check(libc::syscall(libc::SYS_pivot_root, here, here) as libc::c_int)?;
         check(libc::umount2(here, libc::MNT_DETACH))?;
         check(libc::chdir(c"/".as_ptr()))?;
+    }
+    let emptied = |mount: &&Mount| mount.kind == Kind::Hidden { folder: true };
+    for mount in mounts.iter().filter(emptied) {
+        set_attributes(&open_plainly(&mount.path)?, READ_ONLY, 0)?;
     }
     // Only the root itself; what is mounted in it is as it was put there.
     set_attributes(&open_plainly(Path::new("/"))?, READ_ONLY, 0)

@@ -131,6 +131,8 @@ pub(crate) struct Rule {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Access {
+    /// The names in a folder, not what they hold.
+    List,
     Read,
     /// Read and execute.
     Run,
@@ -241,15 +243,6 @@ fn road(policy: &Policy, machine: &Machine, rung: Rung) -> Result<Road, Refusal>
 }
 
 fn refuse_what_can_not_be(ground: &Ground, rung: Rung) -> Result<(), Refusal> {
-    if let (Rung::Group, Some(spot)) = (rung, ground.hide.first()) {
-        return Err(Refusal::new(
-            format!(
-                "`{}` is to be hidden inside a readable folder, which needs namespaces",
-                spot.path.display()
-            ),
-            "allow user namespaces, or name the readable folders beside it one by one",
-        ));
-    }
     // Nothing is mounted over a link; Landlock keeps the folder that it lies in.
     // Where the private tmp is, Landlock opens all that is mounted below it.
     let open = |link: &&PathBuf| {
@@ -371,10 +364,18 @@ fn rules(policy: &Policy, ground: &Ground, mounted: bool, tmp: &Path) -> Vec<Rul
         folder,
         access,
     };
-    let mut rules: Vec<Rule> = ground.read.iter().map(|spot| rule(spot, reading)).collect();
+    let mut rules = Vec::new();
+    if mounted || ground.hide.is_empty() {
+        rules.extend(ground.read.iter().map(|spot| rule(spot, reading)));
+    } else {
+        rules.extend(ground.listed.iter().map(|spot| rule(spot, Access::List)));
+        rules.extend(ground.reading.iter().map(|spot| rule(spot, reading)));
+    }
     if by_entries(ground, mounted) {
         // All of it is read, and written as far as nothing in it stays closed.
-        rules.extend(ground.write.iter().map(|spot| rule(spot, reading)));
+        if mounted || ground.hide.is_empty() {
+            rules.extend(ground.write.iter().map(|spot| rule(spot, reading)));
+        }
         rules.extend(ground.entries.iter().map(|spot| rule(spot, Access::Write)));
     } else {
         rules.extend(ground.write.iter().map(|spot| rule(spot, Access::Write)));
@@ -435,6 +436,10 @@ fn lost(ground: &Ground, machine: &Machine, rung: Rung) -> Vec<String> {
     say(
         by_entries(ground, !group) && kept.contains(&false),
         "new entries are refused at the top of a writable folder that holds something protected, such as `.git`",
+    );
+    say(
+        group && !ground.hide.is_empty(),
+        "the names of the crib's own files can be seen, and what comes to be beside its folders is not read before the next start",
     );
     say(
         !machine.groups.memory,

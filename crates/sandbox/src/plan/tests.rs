@@ -243,14 +243,27 @@ fn roads_lead_where_the_policy_says() {
 }
 
 #[test]
-fn what_a_rung_can_not_do_is_refused() {
+fn what_is_hidden_is_covered_or_not_opened() {
     let hidden = Ground {
-        hide: vec![spot("/p/.env")],
+        hide: vec![spot("/p/.crib")],
+        listed: vec![spot("/p")],
+        reading: vec![spot("/p/src"), spot("/usr")],
         ..ground()
     };
-    assert!(plan(&Policy::default(), &hidden, &full(), Rung::Namespaces).is_ok());
-    let told = plan(&Policy::default(), &hidden, &full(), Rung::Group).unwrap_err();
-    assert!(told.reason.contains("/p/.env"), "{told}");
+    let covered = plan(&Policy::default(), &hidden, &full(), Rung::Namespaces).unwrap();
+    assert_eq!(
+        kind(&covered, "/p/.crib"),
+        Some(&Kind::Hidden { folder: true })
+    );
+    assert_eq!(access(&covered, "/p"), Some(Access::Read));
+    let opened = plan(&Policy::default(), &hidden, &full(), Rung::Group).unwrap();
+    assert_eq!(access(&opened, "/p"), Some(Access::List));
+    assert_eq!(access(&opened, "/p/src"), Some(Access::Read));
+    assert_eq!(access(&opened, "/p/.crib"), None);
+}
+
+#[test]
+fn what_a_rung_can_not_do_is_refused() {
     let linked = Ground {
         linked: vec!["/p/.git".into()],
         ..written()

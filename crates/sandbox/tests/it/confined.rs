@@ -140,28 +140,43 @@ async fn what_is_hidden_is_not_read() {
     )
     .unwrap();
     let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
-    std::fs::create_dir(at("inner")).unwrap();
+    std::fs::create_dir_all(at("inner/own/deep")).unwrap();
+    std::fs::create_dir(at("beside")).unwrap();
     for (name, text) in [
-        ("open", "open"),
+        ("open", "open "),
+        ("beside/open", "beside "),
         ("hidden", "hidden"),
         ("inner/file", "hidden"),
+        ("inner/own/deep/file", "named "),
+        ("inner/one", "one"),
     ] {
         std::fs::write(at(name), text).unwrap();
     }
     for (rung, launcher) in confining().await {
-        let policy = Policy {
-            read: vec![at("")],
-            hide: vec![at("hidden"), at("inner")],
-            ..Policy::default()
-        };
-        let files = [at("open"), at("hidden"), at("inner/file")];
-        let command = Command::new("cat", at(""), policy).args(files);
-        match command.spawn(&launcher, &environment()).await {
-            Ok(mut child) => assert_eq!(output(&mut child).await, "open", "{rung:?}"),
-            Err(error) => {
-                assert!(matches!(error, StartError::Refused(_)), "{error}");
-                assert_eq!(rung, Rung::Group);
-            }
+        for write in [vec![], vec![at("")]] {
+            let policy = Policy {
+                read: vec![at(""), at("inner/own"), at("inner/one")],
+                write: write.clone(),
+                hide: vec![at("hidden"), at("inner")],
+                ..Policy::default()
+            };
+            let files = [
+                "open",
+                "beside/open",
+                "hidden",
+                "inner/file",
+                "inner/own/deep/file",
+                "inner/one",
+            ];
+            let command = Command::new("cat", at(""), policy.clone()).args(files.map(at));
+            let mut child = command.spawn(&launcher, &environment()).await.unwrap();
+            let told = format!("{rung:?} {write:?}");
+            assert_eq!(output(&mut child).await, "open beside named one", "{told}");
+            let made = at("inner/made");
+            let command = Command::new("touch", at(""), policy).args([&made]);
+            let mut child = command.spawn(&launcher, &environment()).await.unwrap();
+            child.wait().await.unwrap();
+            assert!(!made.exists(), "{told}");
         }
     }
 }

@@ -74,11 +74,12 @@ impl FileReader {
                 CallError::invalid(message).hint("give endLine a line at or after startLine")
             );
         }
-        let project = project.to_path_buf();
+        let (project, code) = (project.to_path_buf(), self.place.code.clone());
         let cancel = call.context.cancel.clone();
         // Dropping this future does not stop the thread; the token does.
         let work = tokio::task::spawn_blocking(move || {
             let opened = beneath::open(&project, &path)?;
+            code.check_read(&project, &opened.file, &path)?;
             answer(opened, &path, range, || cancel.is_cancelled())
         });
         work.await

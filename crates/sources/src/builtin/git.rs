@@ -21,6 +21,7 @@ use std::path::Path;
 use toolcrib_core::{CallError, ErrorCode};
 use toolcrib_sandbox::{Command, Policy};
 
+use super::git_files;
 use crate::process::{Captured, capture};
 use crate::{Place, builtin};
 
@@ -96,7 +97,9 @@ impl<'a> Repository<'a> {
             project,
             disarmed: Vec::new(),
         };
-        let (top, names) = tokio::join!(
+        let folders = repository.folders().map(Path::to_path_buf).collect();
+        // Whatever git waits for, what it was found to wait for is said at once.
+        let (top, names, ()) = tokio::try_join!(
             repository.capture(&["rev-parse", "--show-toplevel"]),
             repository.capture(&[
                 "config",
@@ -105,14 +108,14 @@ impl<'a> Repository<'a> {
                 "--get-regexp",
                 r"^(filter|hook)\."
             ]),
-        );
-        let top = repository.succeeded(top?)?;
+            git_files::check(folders),
+        )?;
+        let top = repository.succeeded(top)?;
         // Only the newline that git adds: a path may hold others.
         check_top(
             project,
             top.stdout.head.strip_suffix('\n').unwrap_or_default(),
         )?;
-        let names = names?;
         // 1 means: no such key.
         if names.exit != toolcrib_sandbox::Exit::Code(1) {
             let names = repository.succeeded(names)?;
@@ -164,17 +167,22 @@ impl<'a> Repository<'a> {
             .map_err(not_started)
     }
 
-    /// Git reads the repository, which may begin above the project, and the user's own settings. It writes nothing.
-    fn policy(&self) -> Policy {
+    /// The root of the repository, and the project in it.
+    fn folders(&self) -> impl Iterator<Item = &'a Path> {
         let mut above = self.project.ancestors();
         let root = above.find(|folder| folder.join(".git").exists());
+        let root = root.filter(|root| *root != self.project);
+        [self.project].into_iter().chain(root)
+    }
+
+    /// Git reads the repository, which may begin above the project, and the user's own settings. It writes nothing.
+    fn policy(&self) -> Policy {
         let home = self.place.environment.get("HOME").map(Path::new);
         let settings = home.map(|home| home.join(".gitconfig"));
         let settings = settings.filter(|path| path.is_file());
         Policy {
-            read: root
-                .into_iter()
-                .chain([self.project])
+            read: self
+                .folders()
                 .map(Path::to_path_buf)
                 .chain(settings)
                 .collect(),

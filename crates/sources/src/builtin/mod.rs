@@ -18,6 +18,7 @@ use crate::Place;
 mod file_reader;
 mod git;
 mod git_diff_summary;
+mod git_files;
 mod git_status;
 mod read_output;
 mod workspace_info;

@@ -1,7 +1,9 @@
 //! A folder that is one tool: which files it holds, and the hash of them all.
 
+use std::collections::VecDeque;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -10,12 +12,20 @@ use sha2::{Digest, Sha256};
 use super::MANIFEST;
 use crate::script::Language;
 
-/// How many files of a folder are looked at, how many entries of any kind, and how deep.
+/// How many files a folder may hold, how many entries of any kind, how deep, and how much in all. What is beyond that
+/// would be part of the tool, and of nobody's yes to it; so a folder with more is none.
 const MAX_FILES: usize = 2_000;
 const MAX_SEEN: usize = 10_000;
-const MAX_DEPTH: usize = 6;
-/// The content of larger files is not read; their size and time stand for it.
-const MAX_HASHED: u64 = 8 * 1_024 * 1_024;
+const MAX_DEPTH: usize = 16;
+const MAX_BYTES: u64 = 64 * MB;
+/// The content of larger files is not read; their size, times and place stand for it.
+const MAX_HASHED: u64 = 8 * MB;
+const MB: u64 = 1_024 * 1_024;
+
+/// How it is said that a folder holds too much.
+pub const TOO_MUCH: &str = "its folder has more than";
+/// What tools and package managers leave lying, beside what begins with a dot.
+const PASSED_OVER: [&str; 3] = ["node_modules", "__pycache__", "target"];
 
 /// One file of a tool's folder.
 pub struct Part {
@@ -23,39 +33,60 @@ pub struct Part {
     pub meta: Metadata,
 }
 
-/// The files of a folder, sorted. What tools and package managers leave lying there is passed over, links are not
-/// followed.
-pub fn parts(folder: &Path) -> Vec<Part> {
-    let mut parts = Vec::new();
-    walk(folder, 0, &mut parts, &mut 0);
-    parts.sort_by(|a, b| a.path.cmp(&b.path));
-    parts
+/// The files of a folder, sorted.
+pub struct Parts {
+    files: Vec<Part>,
+    /// What there is more than, where these are not all.
+    excess: Option<String>,
 }
 
-fn walk(folder: &Path, depth: usize, parts: &mut Vec<Part>, seen: &mut usize) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        *seen += 1;
-        if parts.len() >= MAX_FILES || *seen > MAX_SEEN {
-            return;
-        }
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') || ["node_modules", "__pycache__", "target"].contains(&&*name) {
-            continue;
-        }
-        let Ok(meta) = entry.metadata() else { continue };
-        if meta.is_dir() && depth < MAX_DEPTH {
-            walk(&entry.path(), depth + 1, parts, seen);
-        } else if meta.is_file() {
-            parts.push(Part {
-                path: entry.path(),
-                meta,
-            });
+impl Deref for Parts {
+    type Target = [Part];
+
+    fn deref(&self) -> &[Part] {
+        &self.files
+    }
+}
+
+/// The files of a folder. What tools and package managers leave lying there is passed over, links are not followed.
+pub fn parts(folder: &Path) -> Parts {
+    let mut files = Vec::new();
+    let excess = walk(folder, &mut files).err();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Parts { files, excess }
+}
+
+/// What lies highest comes first, so that a tool is known as one however much lies below.
+fn walk(folder: &Path, files: &mut Vec<Part>) -> Result<(), String> {
+    let mut waiting = VecDeque::from([(folder.to_path_buf(), 0)]);
+    let mut seen = 0;
+    while let Some((inside, depth)) = waiting.pop_front() {
+        for entry in std::fs::read_dir(inside).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MAX_SEEN {
+                return Err(format!("{MAX_SEEN} entries"));
+            }
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with('.') || PASSED_OVER.contains(&&*name) {
+                continue;
+            }
+            let Ok(meta) = entry.metadata() else { continue };
+            let path = entry.path();
+            if meta.is_dir() {
+                if depth >= MAX_DEPTH {
+                    return Err(format!("{MAX_DEPTH} folders in each other"));
+                }
+                waiting.push_back((path, depth + 1));
+            } else if meta.is_file() {
+                if files.len() >= MAX_FILES {
+                    return Err(format!("{MAX_FILES} files"));
+                }
+                files.push(Part { path, meta });
+            }
         }
     }
+    Ok(())
 }
 
 /// The folder and those in it that hold parts.
@@ -107,9 +138,19 @@ pub fn script<'a>(folder: &Path, parts: &'a [Part]) -> Option<(Language, &'a Pat
 }
 
 /// The hash of all parts: their names and what they hold; with another text in place of `tool.json`, if one is given.
-pub fn hash(folder: &Path, parts: &[Part], manifest: Option<&[u8]>) -> [u8; 32] {
+/// None of a folder that holds too much to look at all of it.
+pub fn hash(folder: &Path, parts: &Parts, manifest: Option<&[u8]>) -> Result<[u8; 32], String> {
+    let lengths = parts.iter().map(|part| part.meta.len());
+    let bytes: u64 = lengths.filter(|bytes| *bytes <= MAX_HASHED).sum();
+    let too_large = || format!("{} MB in small files", MAX_BYTES / MB);
+    let too_large = (bytes > MAX_BYTES).then(too_large);
+    if let Some(excess) = parts.excess.clone().or(too_large) {
+        return Err(format!(
+            "{TOO_MUCH} {excess}, too much to tell when it changes"
+        ));
+    }
     let mut hash = Sha256::new();
-    for part in parts {
+    for part in parts.iter() {
         let name = part.path.strip_prefix(folder).unwrap_or(&part.path);
         hash.update(name.as_os_str().as_encoded_bytes());
         hash.update([0]);
@@ -123,7 +164,7 @@ pub fn hash(folder: &Path, parts: &[Part], manifest: Option<&[u8]>) -> [u8; 32] 
             Err(error) => hash.update(error.to_string()),
         }
     }
-    hash.finalize().into()
+    Ok(hash.finalize().into())
 }
 
 /// The hash of one file's content.
@@ -131,7 +172,9 @@ pub fn content(path: &Path, meta: &Metadata) -> io::Result<[u8; 32]> {
     use std::os::unix::fs::MetadataExt;
     let mut hash = Sha256::new();
     if meta.len() > MAX_HASHED {
-        let stamp = (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino());
+        let modified = (meta.mtime(), meta.mtime_nsec());
+        let changed = (meta.ctime(), meta.ctime_nsec());
+        let stamp = (meta.len(), modified, changed, meta.ino());
         hash.update(format!("{stamp:?}"));
         return Ok(hash.finalize().into());
     }

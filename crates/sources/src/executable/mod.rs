@@ -11,6 +11,7 @@
 //! * [`definition`]: what is known of a tool becomes a tool.
 //! * [`run`]: one call.
 
+mod alone;
 pub mod bundle;
 pub mod definition;
 pub mod manifest;
@@ -50,6 +51,8 @@ pub struct Entry<'a> {
     pub program: Option<&'a Path>,
     /// Is it a folder, in which its program starts?
     pub is_folder: bool,
+    /// Is it trusted by itself, and nothing around it?
+    pub alone: bool,
 }
 
 /// A tool that may still have to be asked what it is.
@@ -143,8 +146,13 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),
     };
-    let workshop =
-        Workshop::new(blueprint, key.clone(), vec![own]).with_secrets(manifest.secrets.clone());
+    let hidden = match entry.alone {
+        true => alone::hidden(&own, entry.program, &blueprint.program, place),
+        false => Vec::new(),
+    };
+    let workshop = Workshop::new(blueprint, key.clone(), vec![own])
+        .with_secrets(manifest.secrets.clone())
+        .without(hidden);
     let draft = Draft {
         written: map,
         manifest,

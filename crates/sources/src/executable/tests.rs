@@ -23,6 +23,7 @@ fn read_text(text: &[u8], program: Option<&str>, access: Access) -> Read {
         manifest: Some(text),
         program: program.as_deref(),
         is_folder: true,
+        alone: false,
     };
     let origin = Origin {
         file: &file,

@@ -336,7 +336,7 @@ impl Folder {
             // A program of the same name that speaks the protocol itself is none of the host's.
             if program.is_none() || script.has_tools() {
                 let script = match trusted {
-                    true => script.beside(bundle::hash(&file.path, &parts, None)),
+                    true => script.beside(bundle::hash(&file.path, &parts, None)?),
                     false => script,
                 };
                 return Ok(Content::Script(Box::new(script)));
@@ -352,7 +352,7 @@ impl Folder {
         }
         let hash = match (trusted, &manifest) {
             // Of the very text that was read: another may be there by now.
-            (true, _) => bundle::hash(&file.path, &parts, manifest.as_deref()),
+            (true, _) => bundle::hash(&file.path, &parts, manifest.as_deref())?,
             (false, Some(manifest)) => Sha256::digest(manifest).into(),
             (false, None) => [1; 32],
         };
@@ -467,6 +467,7 @@ impl Folder {
                     manifest: None,
                     program: Some(&file.path),
                     is_folder: false,
+                    alone: self.is_alone(&file.name),
                 };
                 (executable::read(&entry, &origin(&file.path), place), None)
             }
@@ -484,6 +485,7 @@ impl Folder {
                     manifest: manifest.as_deref(),
                     program: program.as_deref(),
                     is_folder: true,
+                    alone: self.is_alone(&file.name),
                 };
                 (executable::read(&entry, &origin(main), place), manifest)
             }
@@ -517,7 +519,7 @@ impl Folder {
                     }
                     None => Content::Bundle {
                         hash: named::with(
-                            bundle::hash(&file.path, &parts, Some(&kept)),
+                            bundle::hash(&file.path, &parts, Some(&kept)).ok()?,
                             &named::files(&file.path, &kept, &parts, place.project.as_deref()),
                         ),
                         manifest: Some(kept),
@@ -582,9 +584,14 @@ fn unreadable(file: &Candidate, reason: &str) -> Problem {
         FileKind::Script(language) => language.source(),
         FileKind::Program | FileKind::Bundle => SourceKind::Executable,
     };
-    let hint = match reason.starts_with(NO_MORE) {
-        true => "take files out of the folder, or look through the project and `toolcrib trust` it",
-        false => {
+    let hint = match reason {
+        _ if reason.starts_with(NO_MORE) => {
+            "take files out of the folder, or look through the project and `toolcrib trust` it"
+        }
+        _ if reason.starts_with(bundle::TOO_MUCH) => {
+            "keep in the folder what the tool is made of, and move data and builds elsewhere"
+        }
+        _ => {
             "make it a regular file that this user may read, for instance with `chmod u+r`, or take it out of the folder"
         }
     };

@@ -13,6 +13,7 @@ use toolcrib_core::{
 };
 
 use crate::beneath::{self, Opened};
+use crate::code::Code;
 use crate::fields::{Fields, Report};
 use crate::{Place, permits};
 
@@ -95,6 +96,7 @@ impl FileRead {
                 project: place.project.as_deref(),
                 permit: &tool.permit,
                 reads: &tool.reads,
+                code: &place.code,
             };
             read(&may, &base, &path, max_size)
         };
@@ -116,6 +118,7 @@ struct May<'a> {
     /// What was granted.
     permit: &'a Permit,
     reads: &'a Reads,
+    code: &'a Code,
 }
 
 /// Opens the file below the folder that `base` leads to now: one in the project, or one that was granted.
@@ -132,6 +135,8 @@ fn open(may: &May, base: &str, path: &str) -> Result<Opened, CallError> {
     if let (Some(project), false) = (project, found.starts_with('/')) {
         let inside = if found == "." { "" } else { &found };
         let opened = beneath::open_nested(project, Path::new(inside), path)?;
+        may.code
+            .check_read(&project.join(inside), &opened.file, path)?;
         return match may.reads.narrowed() {
             None => Ok(opened),
             Some(_) => narrowed(may, project, opened, path),
@@ -144,7 +149,9 @@ fn open(may: &May, base: &str, path: &str) -> Result<Opened, CallError> {
             "look where it leads; `toolcrib reload`, then `toolcrib grant` if that is meant so",
         ));
     }
-    beneath::open(Path::new(&found), path)
+    let opened = beneath::open(Path::new(&found), path)?;
+    may.code.check_read(Path::new(&found), &opened.file, path)?;
+    Ok(opened)
 }
 
 fn to_read(path: &str) -> Permit {
@@ -281,6 +288,7 @@ mod tests {
             project: Some(&root.join("p")),
             permit: &Permit::default(),
             reads: &Reads::Project,
+            code: &Code::default(),
         };
         read(&may, base, path, max)
     }
@@ -346,6 +354,7 @@ mod tests {
                 project: Some(&inside),
                 permit,
                 reads,
+                code: &Code::default(),
             };
             let code = read(&may, ".", path, 100).err().map(|error| error.code);
             assert!(
@@ -379,6 +388,7 @@ mod tests {
             project: Some(&root.path().join("p")),
             permit: &granted,
             reads: &Reads::Project,
+            code: &Code::default(),
         };
         let outcome = read(&may, "out", "outer", 100).unwrap();
         assert_eq!(outcome.output, "o");

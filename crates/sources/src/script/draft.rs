@@ -182,7 +182,10 @@ impl Draft {
         let installs = &self.place.installs;
         let packages = install.packages();
         match installs.want(install, &self.script.file, &self.home.hash, &self.place) {
-            Progress::Ready => None,
+            Progress::Ready => {
+                self.place.scripts.in_use.hold(&install.folder);
+                None
+            }
             Progress::Installing => Some(self.waiting(
                 format!("installing packages: {packages}"),
                 "call it again when that is done, in a moment or a few minutes; the list of tools then changes",
@@ -213,10 +216,23 @@ impl Draft {
         Draft { workshop, ..self }
     }
 
+    /// Are the packages there that it needs? From then on they are in use.
+    fn is_ready(&self) -> bool {
+        let Some(environment) = &self.environment else {
+            return true;
+        };
+        // Before they are looked at, so that nobody removes them in between.
+        if environment.folder.is_dir() {
+            self.place.scripts.in_use.hold(&environment.folder);
+        }
+        environment.is_ready()
+    }
+
     /// The tools as they were described before, if everything is as it was then.
     pub fn remembered(&self) -> Option<Loaded> {
-        let ready = self.environment.as_ref().is_none_or(Install::is_ready);
-        let hello = ready.then(|| self.place.descriptions.read(&self.key.0))??;
+        let hello = self
+            .is_ready()
+            .then(|| self.place.descriptions.read(&self.key.0))??;
         Some(self.finish(&hello))
     }
 
@@ -280,7 +296,7 @@ impl Draft {
             Fault::Unready(how) => {
                 let message = format!("while it was loaded its process {}", how.told());
                 Problem::error(source, ErrorType::Import, message)
-                    .hint("mend what the file does outside of its functions, and save")
+                    .hint("fix what the file does outside of its functions, and save")
             }
             fault => {
                 let hint = fault.into_call_error(&self.home.stem).hint;
@@ -303,7 +319,7 @@ impl Draft {
         let kind = kind.unwrap_or(ErrorType::Validation);
         let mut problem = Problem::error(self.home.source, kind, message)
             .file(text("file").map_or(self.script.file.as_path(), Path::new))
-            .hint(text("hint").map_or_else(|| "mend it and save".to_owned(), said_by_tool));
+            .hint(text("hint").map_or_else(|| "fix it and save".to_owned(), said_by_tool));
         let (line, column) = (number("line"), number("column"));
         if line > 0 {
             problem = problem.at(line as usize, column as usize);

@@ -245,7 +245,7 @@ fn typescript_packages(script: &Script) -> Result<Option<Needed>, NoWay> {
         NoWay::new(ErrorType::Validation, message, hint)
     };
     let dependencies =
-        typescript::dependencies(text).map_err(|why| wrong(why, "mend it and save"))?;
+        typescript::dependencies(text).map_err(|why| wrong(why, "fix it and save"))?;
     let packages = Packages::node(&dependencies).map_err(|why| wrong(why, NAMES_ONLY))?;
     Ok(Some(Needed {
         packages,

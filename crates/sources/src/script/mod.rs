@@ -10,12 +10,14 @@
 //! * [`texts`]: a script with the files that it imports.
 //! * [`python`], [`typescript`]: what their imports mean, and what runs them; [`interpreter`]: where that is found.
 //! * [`draft`]: asks the host, and makes tools of its answer.
+//! * [`leftovers`]: removes copies of hosts and environments that nobody uses.
 //!
 //! Why: `docs/design/0014-scripts.md`.
 
 pub mod draft;
 pub(crate) mod interpreter;
 mod language;
+mod leftovers;
 mod python;
 mod texts;
 mod typescript;
@@ -30,6 +32,7 @@ use toolcrib_scan::Finding;
 
 pub use draft::Draft;
 pub use language::Language;
+use leftovers::InUse;
 pub use texts::{Around, Script};
 
 use crate::draft::Read;
@@ -80,6 +83,7 @@ pub struct Scripts {
     hosts: Mutex<Hosts>,
     /// One copy of a host at a time is compiled.
     making: tokio::sync::Mutex<()>,
+    in_use: InUse,
 }
 
 impl Scripts {
@@ -90,7 +94,15 @@ impl Scripts {
             rounds: Mutex::default(),
             hosts: Mutex::default(),
             making: tokio::sync::Mutex::new(()),
+            in_use: InUse::default(),
         }
+    }
+
+    /// Removes, in the background, what nobody has used for long.
+    pub fn prune(&self) {
+        let cache = self.settings.cache.clone();
+        // A thread of its own: a crib that ends does not wait for it.
+        std::thread::spawn(move || leftovers::prune(&cache));
     }
 
     /// The key of the workers that a script has now.
@@ -131,9 +143,16 @@ impl Scripts {
             let folder = known.as_deref();
             folder.is_ok_and(Path::is_dir)
         }) {
+            let _ = known.as_deref().map(|folder| self.in_use.hold(folder));
             return known.clone();
         }
+        // Held before it is looked at, so that nobody removes it meanwhile.
+        if let (Some(host), true) = (language.host(), self.settings.cache.join("hosts").is_dir()) {
+            self.in_use
+                .hold(&host.folder(&self.settings.cache, key.1.as_deref()));
+        }
         let laid = lay_out(key.1.as_deref());
+        let _ = laid.as_deref().map(|folder| self.in_use.hold(folder));
         hosts.insert(key, laid.clone());
         laid
     }

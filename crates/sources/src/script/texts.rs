@@ -307,7 +307,7 @@ impl Script {
             let (message, hint) = match error.cause {
                 Cause::Language => (
                     format!("it is not valid {language}: {}", error.message),
-                    "mend this place and save",
+                    "fix this line and save",
                 ),
                 Cause::Budget => (
                     format!("it takes too much to scan: {}", error.message),

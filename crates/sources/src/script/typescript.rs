@@ -147,8 +147,15 @@ pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtim
             hint: "install Bun, for instance with `npm install -g bun`, or take Node's way to do it",
         });
     }
+    // None of them reads settings of the folder that it starts in: those may preload code, map names of packages to other
+    // files, or set variables, and whoever may write the folder would choose what a tool runs.
     let flags: &[&str] = match found.name() {
-        _ if is_bun => &["--no-install"],
+        _ if is_bun => &[
+            "--no-install",
+            "--config=/dev/null",
+            "--env-file=/dev/null",
+            "--tsconfig-override=/dev/null",
+        ],
         name if name.contains("deno") => &[
             "run",
             "--allow-all",

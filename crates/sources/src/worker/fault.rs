@@ -128,7 +128,7 @@ impl Fault {
             }) => {
                 let hint = data.as_ref().and_then(|data| data.get("hint")?.as_str());
                 CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
-                    .hint(hint.map_or_else(|| "mend the file and save".to_owned(), said))
+                    .hint(hint.map_or_else(|| "fix the file and save it".to_owned(), said))
                     .unreached()
             }
             Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_) => {
@@ -141,7 +141,7 @@ impl Fault {
             }
             Fault::Unready(how) => {
                 CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
-                    .hint(format!("mend it and save; `{}` shows all it said on stderr", logs(name)))
+                    .hint(format!("fix it and save; `{}` shows all it said on stderr", logs(name)))
                     .data(json!({"stderr": how.stderr}))
                     .unreached()
             }
@@ -162,7 +162,7 @@ impl Fault {
             Fault::Resting(ms, _) => CallError::unavailable(format!(
                 "the tool `{name}` failed several times in a row and is tried again in {ms} ms; the last time {told}"
             ))
-            .hint(format!("mend it and save; `{}` shows what it said", logs(name)))
+            .hint(format!("fix it and save; `{}` shows what it said", logs(name)))
             .unreached(),
         }
     }

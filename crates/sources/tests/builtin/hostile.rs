@@ -488,3 +488,43 @@ async fn a_bare_repository_among_the_files_is_not_used() {
     let error = world.call("git-status", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::Unavailable, "{error}");
 }
+
+/// A pipe gives no end: whatever git would open, it is named at once.
+#[tokio::test]
+async fn pipes_in_a_repository_are_named_and_nobody_waits() {
+    for file in [
+        ".git/HEAD",
+        ".git/config",
+        ".git/index",
+        ".git/packed-refs",
+        ".git/objects/info/alternates",
+        ".git/refs/heads/main",
+        ".git/info/exclude",
+        ".gitattributes",
+    ] {
+        let world = World::repository().await;
+        let _ = std::fs::remove_file(world.project.join(file));
+        world.run("mkfifo", &[file]).await;
+        for tool in ["git-status", "git-diff-summary"] {
+            let error = world.call(tool, json!({})).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::Unavailable, "{file}: {error:?}");
+            assert!(
+                error.message.contains(file) && error.message.contains("is a pipe"),
+                "{file}: {error:?}"
+            );
+        }
+    }
+    // A link to one is one; a link to nothing at all is none.
+    let world = World::repository().await;
+    world.run("mkfifo", &["pipe"]).await;
+    let head = world.project.join(".git/HEAD");
+    std::fs::rename(&head, world.project.join(".git/old")).unwrap();
+    std::os::unix::fs::symlink("../pipe", &head).unwrap();
+    let error = world.call("git-status", json!({})).await.unwrap_err();
+    assert!(error.message.contains("is a pipe"), "{error:?}");
+    std::fs::rename(world.project.join(".git/old"), &head).unwrap();
+    let exclude = world.project.join(".git/info/exclude");
+    let _ = std::fs::remove_file(&exclude);
+    std::os::unix::fs::symlink("/dev/null", &exclude).unwrap();
+    world.call("git-status", json!({})).await.unwrap();
+}

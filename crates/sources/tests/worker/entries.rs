@@ -1,5 +1,7 @@
 //! What in a tools folder is an executable tool, and what trust has to do with it.
 
+use std::path::Path;
+
 use serde_json::json;
 use toolcrib_core::{Access, ErrorCode, ErrorType, SourceKind};
 
@@ -70,6 +72,49 @@ async fn a_folder_with_two_programs_and_no_manifest_is_passed_over() {
     std::fs::remove_file(world.tools().join("two/tool.b")).unwrap();
     world.reload().await;
     assert_eq!(world.names(), ["a"]);
+}
+
+/// What is not looked at would be part of the tool all the same, and could change without anybody's yes.
+#[tokio::test]
+async fn a_folder_that_holds_too_much_is_a_problem_and_no_tool() {
+    let sparse = |path: &Path, megabytes: u64| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let file = std::fs::File::create(path).unwrap();
+        file.set_len(megabytes << 20).unwrap();
+    };
+    type Fill<'a> = &'a dyn Fn(&Path);
+    let cases: [(&str, Fill); 3] = [
+        ("64 MB in small files", &|folder| {
+            (0..9).for_each(|index| sparse(&folder.join(format!("data/{index}")), 8));
+        }),
+        ("2000 files", &|folder| {
+            (0..2_001).for_each(|index| sparse(&folder.join(format!("data/{index}")), 0));
+        }),
+        ("16 folders in each other", &|folder| {
+            sparse(&folder.join("a/".repeat(17)).join("file"), 0);
+        }),
+    ];
+    for (what, fill) in cases {
+        let world = World::new();
+        world.folder("large", json!({}), "mark('started')");
+        world.folder("neighbour", json!({}), "");
+        // One large file is known by its size and times, however large it is.
+        sparse(&world.tools().join("neighbour/model.bin"), 500);
+        fill(&world.tools().join("large"));
+        world.open().await;
+        let problem = world.problem();
+        assert!(problem.message.contains(what), "{what}: {problem:?}");
+        assert!(problem.hint.contains("keep in the folder"), "{problem:?}");
+        assert_eq!(world.names(), ["neighbour"], "{what}");
+        assert!(!world.sign("started").exists(), "{what}");
+        // With less in it, it is a tool.
+        for below in ["data", "a"] {
+            let _ = std::fs::remove_dir_all(world.tools().join("large").join(below));
+        }
+        world.reload().await;
+        assert_eq!(world.output("large", json!({})).await, "done", "{what}");
+        world.end().await;
+    }
 }
 
 /// What was missing may have come meanwhile: a reload asks again, although the file is the same.

@@ -150,6 +150,53 @@ export default { description: "A", args: {}, execute: () => [word, data.n, Level
     }
 }
 
+/// What lies in the folder that a tool's process starts in could preload code, map names to other files and set variables;
+/// a tool that may write the project would choose what its neighbours run.
+#[tokio::test]
+async fn settings_of_runtimes_in_the_project_are_not_read() {
+    for (runtime, world) in each() {
+        let preloaded = world.sign("preloaded");
+        for folder in ["..", "."] {
+            let settings = [
+                ("bunfig.toml", "preload = [\"./_evil.ts\"]\n"),
+                (".env", "CANARY=evil\n"),
+                (".env.local", "CANARY=evil\n"),
+                (
+                    "tsconfig.json",
+                    r#"{"compilerOptions": {"paths": {"words": ["./_evil.ts"]}}}"#,
+                ),
+                ("deno.json", r#"{"imports": {"words": "./_evil.ts"}}"#),
+            ];
+            for (name, text) in settings {
+                world.write(&format!("{folder}/{name}"), text);
+            }
+            let evil = format!(
+                "require('node:fs').writeFileSync({preloaded:?}, ''); module.exports = 'evil';"
+            );
+            world.write(&format!("{folder}/_evil.ts"), evil);
+        }
+        world.write(
+            "say.ts",
+            "export default { description: 'Says', args: {}, execute: () => process.env.CANARY ?? 'nothing' };",
+        );
+        world.write(
+            "words.ts",
+            "import words from 'words';\nexport default { description: 'Says', args: {}, execute: () => words };",
+        );
+        world.open().await;
+        assert_eq!(world.output("say", json!({})).await, "nothing", "{runtime}");
+        let problems = world.problems();
+        let missing = |one: &&String| one.starts_with("error ImportError words.ts");
+        assert_eq!(
+            problems.iter().filter(missing).count(),
+            1,
+            "{runtime}: {problems:?}"
+        );
+        assert!(!preloaded.exists(), "{runtime}");
+        world.end().await;
+    }
+}
+
 #[tokio::test]
 async fn what_a_bad_file_is_told() {
     let cases = [

@@ -15,35 +15,48 @@ pub enum NetView {
     Hosts(Vec<String>),
 }
 
-/// What a tool may do beyond the default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PermitView {
-    /// Paths that it may read, with all that lies in them. A relative one starts at the project.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub read: Vec<String>,
-    /// Paths that it may write, but for `.toolcrib` and `.git` in them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub write: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub net: Option<NetView>,
-    /// May it run programs beyond its own?
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub exec: bool,
-    /// May the packages that it names be installed?
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub install: bool,
-    /// Megabytes of memory that it may use, where that is more than the 512 of every tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 513, maximum = 1_048_576)]
-    pub memory_mb: Option<u64>,
-    /// Processor time that it may use, where that is more than the 100 (one processor) of every tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 101, maximum = 100_000)]
-    pub cpu_percent: Option<u32>,
-    /// Environment variables that it may read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub env: Vec<String>,
+/// A structure with the fields of a permit, between others of its own. They are written out, and not flattened: serde does
+/// not promise to refuse unknown fields beside flattened ones.
+macro_rules! with_permit {
+    ($(#[$about:meta])* pub struct $name:ident { { $($before:tt)* } permit, { $($after:tt)* } }) => {
+        $(#[$about])*
+        pub struct $name {
+            $($before)*
+            /// Paths that it may read, with all that lies in them. A relative one starts at the project.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub read: Vec<String>,
+            /// Paths that it may write, but for `.toolcrib` and `.git` in them.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub write: Vec<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub net: Option<NetView>,
+            /// May it run programs beyond its own?
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            pub exec: bool,
+            /// May the packages that it names be installed?
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            pub install: bool,
+            /// Megabytes of memory that it may use, where that is more than the 512 of every tool.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(minimum = 513, maximum = 1_048_576)]
+            pub memory_mb: Option<u64>,
+            /// Processor time that it may use, where that is more than the 100 (one processor) of every tool.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(minimum = 101, maximum = 100_000)]
+            pub cpu_percent: Option<u32>,
+            /// Environment variables that it may read.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub env: Vec<String>,
+            $($after)*
+        }
+    };
+}
+
+with_permit! {
+    /// What a tool may do beyond the default.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "camelCase", default)]
+    pub struct PermitView { {} permit, {} }
 }
 
 impl PermitView {
@@ -96,44 +109,26 @@ impl From<PermitView> for Permit {
     }
 }
 
-/// Grants a tool what it asks for, or what is named here.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct GrantCreate {
-    /// The tool's name in the catalog.
-    #[schema(required, example = "weather_lookup")]
-    pub tool: String,
-    /// All that it declares.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub all: bool,
-    /// Paths that it may read. A relative one starts at the project.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub read: Vec<String>,
-    /// Paths that it may write, but for `.toolcrib` and `.git` in them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub write: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub net: Option<NetView>,
-    /// May it run programs beyond its own?
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub exec: bool,
-    /// May the packages that it names be installed?
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub install: bool,
-    /// Megabytes of memory that it may use, where that is more than the 512 of every tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 513, maximum = 1_048_576)]
-    pub memory_mb: Option<u64>,
-    /// Processor time that it may use, where that is more than the 100 (one processor) of every tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 101, maximum = 100_000)]
-    pub cpu_percent: Option<u32>,
-    /// Environment variables that it may read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub env: Vec<String>,
-    /// Keep the grant when the tool is edited; else it is for what the tool is now.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub follow: bool,
+with_permit! {
+    /// Grants a tool what it asks for, or what is named here.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+    pub struct GrantCreate {
+        {
+            /// The tool's name in the catalog.
+            #[schema(required, example = "weather_lookup")]
+            pub tool: String,
+            /// All that it declares.
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            pub all: bool,
+        }
+        permit,
+        {
+            /// Keep the grant when the tool is edited; else it is for what the tool is now.
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            pub follow: bool,
+        }
+    }
 }
 
 impl GrantCreate {

@@ -181,3 +181,52 @@ fn a_folder_is_trusted_without_what_its_links_lead_to() {
         assert!(told.contains("there is no file link.py"), "{told}");
     }
 }
+
+/// A program in Node's language that says what it could load of what lies around it.
+const LOOKS_AROUND: &str = r#"#!/usr/bin/env node
+const got = [];
+for (const name of ["evil", "../neighbour.cjs", "./inside.cjs", "../../../data.cjs"]) {
+  try { got.push(require(name)); } catch {}
+}
+const about = { name: "box", description: "Looks around", version: "1", inputSchema: { type: "object" } };
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  const result = method === "initialize" ? about : method === "execute" ? { output: got.join() } : { status: "healthy" };
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+});
+"#;
+
+/// The project is read, but an interpreter finds nothing there that it would load by itself.
+#[test]
+fn a_program_finds_no_packages_or_neighbours_to_load() {
+    for rung in ["A", "B", "C"] {
+        let mut world = world();
+        world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
+        world.run(&["new", "box", "--template", "bash"]).exits(0);
+        let folder = world.tools_folder().join("box");
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+        world.write(
+            "data.cjs",
+            "module.exports = 'what it names in the project';\n",
+        );
+        world.write_tool("neighbour.cjs", "module.exports = 'a neighbour ran';\n");
+        std::fs::write(folder.join("inside.cjs"), "module.exports = 'inside';\n").unwrap();
+        let program = folder.join("tool.cjs");
+        std::fs::write(&program, LOOKS_AROUND).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let ran = call(&world, "box").exits(0).json();
+        assert_eq!(
+            ran["output"], "inside,what it names in the project",
+            "{rung}"
+        );
+        world.run(&["trust"]).exits(0);
+        let ran = call(&world, "box").exits(0).json();
+        assert_eq!(
+            ran["output"],
+            "a package of the project ran,a neighbour ran,inside,what it names in the project",
+            "{rung}"
+        );
+    }
+}

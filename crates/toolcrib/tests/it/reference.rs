@@ -169,7 +169,9 @@ fn when(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::UnknownTool => "there is no tool of that name; the hint gives the nearest",
         ErrorCode::InvalidArguments => "the tool's schema, or the tool, refuses the arguments",
-        ErrorCode::Denied => "the project is not trusted, or the tool needs what nobody granted",
+        ErrorCode::Denied => {
+            "the project is not trusted, or the tool needs permissions it hasn't been granted"
+        }
         ErrorCode::ApprovalPending => "waits for a person (not used yet)",
         ErrorCode::LimitReached => "a limit of calls is reached (not used yet)",
         ErrorCode::TimedOut => "the call took longer than it may, and was stopped",

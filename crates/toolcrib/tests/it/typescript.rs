@@ -249,3 +249,37 @@ async fn what_a_killed_crib_left_goes_with_the_next() {
     assert!(left.iter().all(|folder| !folder.exists()), "{left:?}");
     assert_eq!(inside().count(), 0);
 }
+
+/// Copies of hosts and environments that nobody used for a month go when a crib starts to serve; those in use stay.
+#[tokio::test]
+async fn what_nobody_uses_any_more_is_removed_from_the_cache() {
+    let world = World::trusted();
+    world.write_tool("say.ts", says("hi"));
+    assert_eq!(call(&world, "say", json!({}))["output"], "hi");
+    let cache = world.home().join(".cache/toolcrib");
+    let old = ["hosts/typescript-old", "environments/old"].map(|name| cache.join(name));
+    let month = std::time::Duration::from_secs(31 * 24 * 3_600);
+    let age = |folder: &Path| {
+        let file = std::fs::File::create(format!("{}.use", folder.display())).unwrap();
+        let then = std::time::SystemTime::now() - month;
+        file.set_modified(then).unwrap();
+    };
+    let entries = std::fs::read_dir(cache.join("hosts")).unwrap().flatten();
+    let hosts: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    assert!(!hosts.is_empty());
+    hosts.iter().for_each(|host| age(host));
+    for folder in &old {
+        std::fs::create_dir_all(folder.join("inside")).unwrap();
+        age(folder);
+    }
+    let crib = world.serve();
+    assert_eq!(crib.output_of("say").await, "hi");
+    eventually("the old ones are gone", async || {
+        old.iter().all(|folder| !folder.exists())
+    })
+    .await;
+    assert!(hosts.iter().all(|host| host.is_dir()), "{hosts:?}");
+}

@@ -45,6 +45,7 @@ def hand(what: str, path: str, to: str = "") -> str:
     if what == "rename": os.rename(path, to); return "renamed"
     if what == "link": os.symlink(to, path); return "linked"
     if what == "make": os.makedirs(path); return "made"
+    if what == "name": os.link(to, path); return "named"
     raise ValueError(what)
 "#;
 
@@ -546,5 +547,102 @@ fn programs_of_a_project_are_not_taken_for_the_systems() {
         assert_eq!(fine["isError"], false, "{rung}: {fine}");
         let left: Vec<_> = std::fs::read_dir(&marks).unwrap().flatten().collect();
         assert!(left.is_empty(), "{rung}: {left:?}");
+    }
+}
+
+/// A second name of a file that became a tool is no way to write it, and a tool makes no such name.
+#[test]
+fn a_tools_file_is_kept_under_all_of_its_names() {
+    for (rung, mut world) in worlds() {
+        let own = world.project();
+        world.write_tool("hand.py", HAND);
+        let program = world.write("src/program.py", CURIOUS);
+        world.write("docs/free", "free");
+        world.write("other/there", "");
+        for (file, name) in [
+            ("src/program.py", "src/alias.py"),
+            ("src/program.py", "other/deep.py"),
+            ("docs/free", "other/free"),
+            (".toolcrib/tools/hand.py", "other/hand.py"),
+        ] {
+            std::fs::hard_link(own.join(file), own.join(name)).unwrap();
+        }
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        let args = [text(&program), text(&own), text(world.home()), "1".into()];
+        let mut all = vec!["register", "--", "python3"];
+        all.extend(args.iter().map(String::as_str));
+        world.run(&all).exits(0);
+        world.run(&["grant", "hand", "--write", "."]).exits(0);
+        for path in ["src/alias.py", "other/deep.py", "other/hand.py"] {
+            let before = std::fs::read(own.join(path)).unwrap();
+            let tried = hand(&world, "write", own.join(path), "");
+            assert_eq!(tried["isError"], true, "{rung} {path}: {tried}");
+            assert_eq!(std::fs::read(own.join(path)).unwrap(), before, "{rung}");
+        }
+        let fine = hand(&world, "write", own.join("other/free"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        for file in ["src/program.py", ".toolcrib/tools/hand.py"] {
+            let tried = hand(&world, "name", own.join("new"), own.join(file));
+            assert_eq!(tried["isError"], true, "{rung} {file}: {tried}");
+        }
+    }
+}
+
+/// Where the crib's own folders lie in the project, no tool reads what is in them: keys, records, what others were given.
+/// Tools that lie in there themselves run all the same.
+#[test]
+fn the_cribs_own_folders_are_hidden_in_a_project() {
+    for (rung, mut world) in worlds() {
+        let state = world.project().join("state");
+        for (name, folder) in [
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_DATA_HOME", "data"),
+            ("XDG_CACHE_HOME", "cache"),
+        ] {
+            world.vars.push((name, text(state.join(folder))));
+            world.write(format!("state/{folder}/toolcrib/canary"), "hidden");
+        }
+        world.write("state/open", "open");
+        world.write_tool("hand.py", HAND);
+        let own = HAND.replace("def hand", "def global_hand");
+        world.write("state/config/toolcrib/tools/global_hand.py", own);
+        let cat = shell_tool("show", "cat {{path}}", json!({"path": {"type": "string"}}));
+        world.write_tool("show.json", cat);
+        let says = "export default { description: 'Says', args: {}, execute: () => 'said' };";
+        world.write_tool("say.ts", says);
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        for granted in [false, true] {
+            if granted {
+                world
+                    .run(&["grant", "hand", "--write", ".", "--follow"])
+                    .exits(0);
+            }
+            let read = |tool: &str, path: PathBuf| {
+                let arguments = json!({"what": "read", "path": text(path)});
+                let ran = world.run(&["call", tool, &arguments.to_string()]);
+                format!("{}{}", ran.stdout, ran.stderr)
+            };
+            for tool in ["hand", "global_hand"] {
+                let told = read(tool, state.join("open"));
+                assert_eq!(told.trim(), "open", "{rung} {tool} {granted}");
+                for folder in ["config", "data", "cache"] {
+                    let told = read(tool, state.join(folder).join("toolcrib/canary"));
+                    assert!(!told.contains("hidden"), "{rung} {tool} {granted}: {told}");
+                }
+            }
+        }
+        assert_eq!(world.run(&["call", "say"]).exits(0).stdout.trim(), "said");
+        let path = "state/data/toolcrib/canary";
+        for tool in ["show", "file-reader"] {
+            let call = |path: &str| {
+                let ran = world.run(&["call", tool, &json!({ "path": path }).to_string()]);
+                format!("{}{}", ran.stdout, ran.stderr)
+            };
+            assert_eq!(call("state/open").trim(), "open", "{rung} {tool}");
+            let told = call(path);
+            assert!(!told.contains("hidden"), "{rung} {tool}: {told}");
+        }
     }
 }

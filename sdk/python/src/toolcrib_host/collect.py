@@ -171,7 +171,7 @@ class Collection:
                     entry.init[key] = value
         except BaseException as error:
             words = message_of(error)
-            self.problem(name, f"the init of {name!r} failed: {words}", "mend the function that init names", line)
+            self.problem(name, f"the init of {name!r} failed: {words}", "fix the function that init names", line)
             return False
         return True
 

@@ -258,9 +258,9 @@ def not_imported(error: BaseException, file: str, message: str, hint: str) -> No
 
 def bad_syntax(error: SyntaxError, file: str) -> NotLoaded:
     words = error.msg or "invalid syntax"
-    hint = "mend the line"
+    hint = "fix the line"
     if isinstance(error, (IndentationError, TabError)):
-        hint = "mend the indentation of the line"
+        hint = "fix the indentation of the line"
     if error.filename == file:
         return NotLoaded("SyntaxError", words, hint, error.lineno, error.offset)
     other = os.path.basename(str(error.filename))
@@ -277,14 +277,14 @@ def no_module(error: ModuleNotFoundError, file: str, texts: dict[str, str]) -> N
         return NotLoaded(
             "ImportError",
             f"there is no file {below}.py beside this file",
-            f"write {below}.py, or mend the import",
+            f"write {below}.py, or fix the import",
             line,
         )
     first = name.partition(".")[0]
     if first in ("langchain", "langchain_core"):
         first = "langchain-core" if first == "langchain_core" else first
     elif not first or first in sys.modules:
-        return NotLoaded("ImportError", words_of(error), "mend the import", line)
+        return NotLoaded("ImportError", words_of(error), "fix the import", line)
     package = DISTRIBUTIONS.get(first, first)
     hint = (
         f'name it at the top of the file: `# /// script`, `# dependencies = ["{package}"]`, `# ///`; '

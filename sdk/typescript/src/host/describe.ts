@@ -133,7 +133,7 @@ function problemOf(error: unknown): Problem {
     errorType: "ImportError",
     severity,
     message: `the tool's async init failed: ${words(error)}`,
-    hint: "It is called when the file is loaded: mend it, and save the file",
+    hint: "It is called when the file is loaded: fix it, and save the file",
   };
 }
 

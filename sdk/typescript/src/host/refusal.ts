@@ -70,7 +70,7 @@ function refusal(error: unknown, script: Script): Refusal {
   return {
     errorType: "ImportError",
     message: `${file} threw while it was loaded: ${words(error)}`,
-    hint: "What stands outside of the tools runs when the file is loaded: mend it, or move it into execute",
+    hint: "What stands outside of the tools runs when the file is loaded: fix it, or move it into execute",
   };
 }
 

@@ -14,11 +14,17 @@ import { pathOf } from "../script.js";
 export function mayLoad(script: Script, path: string): boolean {
   if (!script.alone || Object.hasOwn(script.texts, path)) return true;
   const real = realOf(path);
-  const within = (root: string | undefined): boolean => root !== undefined && real.startsWith(realOf(root) + sep);
-  if (within(dirname(fileURLToPath(sdkUrl)))) return true;
-  if (within(script.modules === undefined ? undefined : dirname(script.modules))) return true;
+  if (!loadable(script).some((folder) => real.startsWith(folder))) return false;
   // Without hooks nobody is asked what a package in there imports, and that may lie around the folder.
-  return within(script.own) && (registerHooks !== undefined || !real.includes(`${sep}node_modules${sep}`));
+  const own = script.own !== undefined && real.startsWith(realOf(script.own) + sep);
+  return !own || registerHooks !== undefined || !real.includes(`${sep}node_modules${sep}`);
+}
+
+/** The folders, with a slash at the end, whose files may be loaded beside its texts. */
+export function loadable(script: Script): string[] {
+  const environment = script.modules === undefined ? undefined : dirname(script.modules);
+  const folders = [dirname(fileURLToPath(sdkUrl)), environment, script.own];
+  return folders.filter((folder) => folder !== undefined).map((folder) => realOf(folder) + sep);
 }
 
 /** The same for what a loader found; throws as if it were not there. */
@@ -28,11 +34,11 @@ export function allowed(script: Script, found: Resolved, specifier: string, impo
   return found;
 }
 
+const ALONE = "this tool is trusted by itself, so nothing around it is loaded";
+
 /** As Node says that there is no such module. */
-export function missing(specifier: string, importer: string): Error {
-  const error = new Error(
-    `Cannot find package '${specifier}' imported from ${importer}: this tool is trusted by itself, so nothing around it is loaded`,
-  );
+export function missing(specifier: string, importer: string, why = ALONE): Error {
+  const error = new Error(`Cannot find package '${specifier}' imported from ${importer}: ${why}`);
   return Object.assign(error, { code: "ERR_MODULE_NOT_FOUND" });
 }
 

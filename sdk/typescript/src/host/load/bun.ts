@@ -7,14 +7,14 @@ import { bun, type BunBuild } from "../runtime.js";
 import { isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
 import { codeOf } from "../source-map.js";
-import { mayLoad, missing } from "./alone.js";
+import { loadable, mayLoad, missing } from "./alone.js";
 import type { CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 
 const SDK_NAMES = ["@toolcrib/plugin", "@opencode-ai/plugin", "@atomic/plugin"];
 
 export function throughBun(script: Script, commonJs: CommonJs): Loader {
-  const paths = Object.keys(script.texts).map((path) => path.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
+  const paths = Object.keys(script.texts).map(literally);
   bun!.plugin({
     name: "toolcrib",
     setup(build) {
@@ -33,6 +33,12 @@ export function throughBun(script: Script, commonJs: CommonJs): Loader {
         const value: unknown = format === "json" ? JSON.parse(text) : commonJs.load(path);
         const names = typeof value === "object" && value !== null ? value : {};
         return { exports: { ...names, default: value }, loader: "object" };
+      });
+      if (!script.alone) return;
+      // However it was found: by a name that was put together, or by what a package.json above maps.
+      const open = [...paths.map((path) => `${path}$`), ...loadable(script).map(literally)];
+      build.onLoad({ filter: new RegExp(`^(?!${open.join("|")})`) }, ({ path }) => {
+        throw missing(path, script.file);
       });
     },
   });
@@ -57,6 +63,11 @@ function withEnds(code: string, resolved: Record<string, string>): string {
     const to = /\.\w+$/.test(specifier) ? undefined : resolved[specifier];
     return to === undefined ? whole : `${before}${quote}${to}${quote}`;
   });
+}
+
+/** A pattern that matches this text alone. */
+function literally(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
 
 function alias(build: BunBuild, specifier: string, to: string): void {

@@ -6,7 +6,7 @@ import { deno } from "../runtime.js";
 import { besideModules, isBare, isSdk, isZod, pathOf, target, type Script } from "../script.js";
 import { sdkUrl } from "../sdk.js";
 import { codeOf, withMap } from "../source-map.js";
-import { allowed } from "./alone.js";
+import { allowed, missing } from "./alone.js";
 import { exportNames, firstFound, type CommonJs } from "./commonjs.js";
 import type { Loader } from "./index.js";
 import { registerHooks, type Loaded, type ResolveContext, type Resolved } from "./node-module.js";
@@ -53,6 +53,8 @@ export function throughHooks(script: Script, commonJs: CommonJs): Loader {
       if (path !== undefined && Object.hasOwn(script.texts, path)) return text(path, context);
       const ours = Object.hasOwn(script.texts, importer);
       if (path === undefined && ours && isBare(specifier) && !isBuiltin(specifier)) return bare(specifier, context, next);
+      // To Deno it is a place in the same file, which then waits for itself.
+      if (deno && ours && specifier.startsWith("#")) throw missing(specifier, importer, "Deno reads no `imports` of a package.json");
       const resolved = next(path === undefined ? specifier : pathToFileURL(path).href, context);
       return allowed(script, resolved, specifier, importer);
     },
