@@ -11,8 +11,8 @@ use crate::middleware::{self, Middleware, Needs, Next, Record};
 use crate::registry::Clock;
 use crate::store::CallBook;
 use crate::{
-    Call, CallError, CallResult, Caller, Catalog, Change, Context, ErrorCode, Event, Outputs,
-    Registry, Teller, Update,
+    Call, CallError, CallResult, Caller, Catalog, Change, Context, ErrorCode, Event, Events,
+    Outputs, Registry, Update,
 };
 
 /// What a surface asks for.
@@ -28,7 +28,7 @@ pub struct Crib {
     registry: Registry,
     chain: Arc<[Arc<dyn Middleware>]>,
     record: Record,
-    events: Teller,
+    events: Events,
     outputs: Arc<dyn Outputs>,
     default_timeout_ms: Arc<AtomicU64>,
 }
@@ -56,7 +56,7 @@ impl Crib {
         default_timeout: Duration,
         book: Option<Arc<dyn CallBook>>,
     ) -> Crib {
-        let events = Teller::default();
+        let events = Events::default();
         let default_timeout_ms = Arc::new(AtomicU64::new(0));
         let record = Record {
             book,
@@ -132,7 +132,7 @@ impl Crib {
     }
 
     /// Where the parts of the crib tell what happens.
-    pub fn events(&self) -> &Teller {
+    pub fn events(&self) -> &Events {
         &self.events
     }
 

@@ -98,21 +98,21 @@ const BACKLOG: usize = 1_024;
 
 /// Where events are told and heard. Clones tell the same listeners.
 #[derive(Debug, Clone)]
-pub struct Teller {
+pub struct Events {
     events: broadcast::Sender<Event>,
     standings: Arc<AtomicU64>,
 }
 
-impl Default for Teller {
-    fn default() -> Teller {
-        Teller {
+impl Default for Events {
+    fn default() -> Events {
+        Events {
             events: broadcast::channel(BACKLOG).0,
             standings: Arc::default(),
         }
     }
 }
 
-impl Teller {
+impl Events {
     pub fn tell(&self, event: Event) {
         if matches!(
             event,

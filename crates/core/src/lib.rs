@@ -48,7 +48,7 @@ pub use call::{Call, Caller, Context, Progress};
 pub use catalog::Catalog;
 pub use crib::{Audit, Crib, Request};
 pub use error::{CallError, ErrorCode};
-pub use event::{Event, Teller};
+pub use event::{Event, Events};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
 pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};

@@ -244,9 +244,9 @@ impl Masked {
 
 /// What is hidden in all that one tool gives. Clones are of the same.
 #[derive(Clone)]
-pub struct Hidden(Arc<Known>);
+pub struct Hidden(Arc<HiddenWords>);
 
-struct Known {
+struct HiddenWords {
     /// What was known from the beginning.
     first: Mask,
     /// What came with its processes, the oldest first.
@@ -262,7 +262,7 @@ impl Default for Hidden {
 
 impl Hidden {
     pub fn new(first: Mask) -> Hidden {
-        Hidden(Arc::new(Known {
+        Hidden(Arc::new(HiddenWords {
             now: ArcSwap::from_pointee(first.clone()),
             later: Mutex::default(),
             first,

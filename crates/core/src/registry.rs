@@ -81,7 +81,7 @@ impl Registry {
             }
         }
         let before = self.snapshot();
-        let (tools, mut problems) = settle(&parts);
+        let (tools, mut problems) = assign_names(&parts);
         let idle = parts
             .values()
             .filter(|part| part.tools.is_empty() && part.problems.is_empty());
@@ -104,7 +104,9 @@ impl Registry {
 }
 
 /// Gives each name to one tool.
-fn settle(parts: &BTreeMap<SourceKey, Update>) -> (BTreeMap<ToolName, Arc<Tool>>, Vec<Problem>) {
+fn assign_names(
+    parts: &BTreeMap<SourceKey, Update>,
+) -> (BTreeMap<ToolName, Arc<Tool>>, Vec<Problem>) {
     let mut problems: Vec<Problem> = parts
         .values()
         .flat_map(|part| part.problems.iter().cloned())

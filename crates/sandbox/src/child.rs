@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::enclosure::{Account, Keep};
 use crate::launcher::{self, Report};
-use crate::watch::{Breach, Told};
+use crate::watch::{Breach, BreachCell};
 
 /// The crib's end of a tool's stdin. The tool reads its end once this is dropped.
 pub type Stdin = tokio::net::unix::pipe::Sender;
@@ -53,7 +53,7 @@ pub struct Child {
     /// The tool's, where it is kept in one.
     group: Option<i32>,
     /// There only for a confined process.
-    confined: Option<(Account, Told)>,
+    confined: Option<(Account, BreachCell)>,
 }
 
 impl Child {
@@ -68,7 +68,7 @@ impl Child {
     ) -> Child {
         let (attached, detached) = oneshot::channel();
         let (keep, account) = confined.unzip();
-        let told = keep.as_ref().map(Keep::told);
+        let told = keep.as_ref().map(Keep::breach_cell);
         Child {
             stdin,
             stdout: process.stdout.take(),

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::child::{Stdin, read_report};
 use crate::enclosure::{self, Account, Enclosure, Setting};
 use crate::launcher::{self, Order, Report, Trouble};
-use crate::machine::Refusal;
+use crate::machine::CannotConfine;
 use crate::program::{Unfolded, check_interpreter, resolve, unfold};
 use crate::proxy::Denial;
 use crate::start::Start;
@@ -47,7 +47,7 @@ pub enum StartError {
     Spawn(#[from] io::Error),
     /// Its policy can't be enforced here, so it was not started. What helps is the refusal's own.
     #[error("it can't be confined: {}", .0.reason)]
-    Refused(#[from] Refusal),
+    Refused(#[from] CannotConfine),
     /// A wall that stood before could not be put up this time, so it was not started.
     #[error("`{program}` could not be confined: the launcher can't {what}: {error}")]
     Walls {
@@ -207,7 +207,9 @@ impl Command {
         drop((their_door, reader, start));
         let again = ours.try_clone()?;
         let mut control = UnixStream::from_std(ours)?;
-        let (keep, account) = enclosure.settle(door, process.id(), again.into()).await?;
+        let (keep, account) = enclosure
+            .hand_over(door, process.id(), again.into())
+            .await?;
         let report = read_report(&mut control).await?;
         let group = group_of(report, program)?;
         Ok(Child::new(
@@ -240,7 +242,11 @@ impl Command {
     }
 
     /// What is really executed.
-    fn unfolded(&self, program: &Path, environment: &Environment) -> Result<Unfolded, Refusal> {
+    fn unfolded(
+        &self,
+        program: &Path,
+        environment: &Environment,
+    ) -> Result<Unfolded, CannotConfine> {
         let (dir, path) = (&self.dir, self.path(environment));
         unfold(program, self.argv(), dir, self.versions.as_deref(), path)
     }

@@ -11,17 +11,17 @@ use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::asked::Asked;
-use crate::ground::Ground;
+use crate::connect_filter::ConnectFilter;
 use crate::groups::Group;
 use crate::host::HostRule;
-use crate::machine::Refusal;
+use crate::machine::CannotConfine;
 use crate::plan::{Enforced, Mount, Plan, Road};
 use crate::policy::{Network, Policy};
 use crate::program::Unfolded;
 use crate::proxy::{Addresses, Denial, Guests, Proxy};
+use crate::resolved_paths::ResolvedPaths;
 use crate::scratch::Scratch;
-use crate::watch::{Breach, Told, Watched, watch};
+use crate::watch::{Breach, BreachCell, Watched, watch};
 use crate::{Launcher, Rung, StartError, launcher};
 
 /// What a confined process is promised, and what is lost on its rung.
@@ -51,7 +51,7 @@ pub(crate) struct Keep {
     watched: Option<Watched>,
     group: Group,
     scratch: Option<Scratch>,
-    told: Told,
+    breach_cell: BreachCell,
 }
 
 /// Where the process is to run, and for whom.
@@ -72,13 +72,13 @@ pub(crate) async fn plan(
 ) -> Result<Plan, StartError> {
     let machine = launcher.machine().await?;
     let rung = machine.rung(launcher.most())?;
-    let ground = Ground::of(policy, program, setting.home)?;
+    let ground = ResolvedPaths::of(policy, program, setting.home)?;
     let dir = setting.dir.canonicalize()?;
     let open = ground.read.iter().chain(&ground.write);
     // The root is always there, and being in it shows nothing that is not to be read.
     let root = dir == Path::new("/");
     if !root && !open.into_iter().any(|spot| dir.starts_with(&spot.path)) {
-        return Err(StartError::Refused(Refusal::new(
+        return Err(StartError::Refused(CannotConfine::new(
             format!(
                 "its working directory `{}` is not readable for it",
                 dir.display()
@@ -148,7 +148,7 @@ impl Enclosure {
     }
 
     /// Takes what the launcher hands over, and begins to serve and to watch.
-    pub(crate) async fn settle(
+    pub(crate) async fn hand_over(
         self,
         door: std::os::unix::net::UnixStream,
         launcher: Option<u32>,
@@ -179,7 +179,7 @@ impl Enclosure {
                 }
                 Some(listener) => {
                     let guests = Guests::default();
-                    let asked = Asked {
+                    let asked = ConnectFilter {
                         proxy: SocketAddr::from(([127, 0, 0, 1], listener.local_addr()?.port())),
                         guests: guests.clone(),
                         denied: proxy.denied.clone(),
@@ -195,7 +195,7 @@ impl Enclosure {
             }
         }
         keep.watched =
-            launcher.and_then(|id| watch(id, control, self.plan.watch, keep.told.clone()));
+            launcher.and_then(|id| watch(id, control, self.plan.watch, keep.breach_cell.clone()));
         Ok((keep, account))
     }
 }
@@ -214,15 +214,15 @@ impl Keep {
     }
 
     /// Which limit the process was killed for, if it was.
-    pub(crate) fn told(&self) -> Told {
-        self.told.clone()
+    pub(crate) fn breach_cell(&self) -> BreachCell {
+        self.breach_cell.clone()
     }
 
     /// Notes what can be seen only once the process has ended.
     pub(crate) fn note_the_end(&self) {
         if self.group.ran_out_of_memory() {
             // What the watcher saw before stays.
-            let _ = self.told.set(Breach::Memory);
+            let _ = self.breach_cell.set(Breach::Memory);
         }
     }
 }
@@ -243,7 +243,7 @@ impl Drop for Keep {
 impl std::fmt::Debug for Keep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keep")
-            .field("told", &self.told)
+            .field("told", &self.breach_cell)
             .finish_non_exhaustive()
     }
 }

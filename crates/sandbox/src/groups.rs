@@ -12,7 +12,7 @@ use crate::policy::Policy;
 
 /// Where groups for one kind of limit can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct GroupParent {
     parent: PathBuf,
     /// One tree for all kinds, or one of the older ones.
     unified: bool,
@@ -20,14 +20,14 @@ struct Place {
 
 /// The places that were found by trying.
 #[derive(Debug, Clone, Default)]
-struct Places {
-    memory: Option<Place>,
-    cpu: Option<Place>,
-    processes: Option<Place>,
+struct GroupParents {
+    memory: Option<GroupParent>,
+    cpu: Option<GroupParent>,
+    processes: Option<GroupParent>,
 }
 
-fn places() -> &'static Places {
-    static FOUND: OnceLock<Places> = OnceLock::new();
+fn group_parents() -> &'static GroupParents {
+    static FOUND: OnceLock<GroupParents> = OnceLock::new();
     FOUND.get_or_init(|| {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let (mounts, own) = (read("/proc/self/mounts"), read("/proc/self/cgroup"));
@@ -36,7 +36,7 @@ fn places() -> &'static Places {
                 .into_iter()
                 .find(|place| works(place, controller))
         };
-        Places {
+        GroupParents {
             memory: find("memory"),
             cpu: find("cpu"),
             processes: find("pids"),
@@ -46,7 +46,7 @@ fn places() -> &'static Places {
 
 /// What groups can bound here.
 pub(crate) fn controllers() -> Controllers {
-    let places = places();
+    let places = group_parents();
     Controllers {
         memory: places.memory.is_some(),
         cpu: places.cpu.is_some(),
@@ -56,7 +56,7 @@ pub(crate) fn controllers() -> Controllers {
 
 /// Where a group might be made: in our own group of the older trees, beside our own in the unified one, because there a
 /// group with limited children holds no processes itself.
-fn candidates(mounts: &str, own: &str, controller: &str) -> Vec<Place> {
+fn candidates(mounts: &str, own: &str, controller: &str) -> Vec<GroupParent> {
     let has = |list: &str| list.split(',').any(|name| name == controller);
     let own_path = |wanted: &dyn Fn(&str) -> bool| {
         own.lines().find_map(|line| {
@@ -76,7 +76,7 @@ fn candidates(mounts: &str, own: &str, controller: &str) -> Vec<Place> {
         if kind == "cgroup" && has(options) {
             let inside = own_path(&|names| has(names)).map(|path| at.join(path));
             let parent = inside.filter(|folder| folder.is_dir()).unwrap_or(at.into());
-            found.push(Place {
+            found.push(GroupParent {
                 parent,
                 unified: false,
             });
@@ -85,7 +85,7 @@ fn candidates(mounts: &str, own: &str, controller: &str) -> Vec<Place> {
             let inside = own_path(&str::is_empty).map(|path| at.join(path));
             let own = inside.filter(|folder| folder.is_dir()).unwrap_or(at.into());
             let beside = own.parent().filter(|_| own != at).unwrap_or(&own);
-            found.push(Place {
+            found.push(GroupParent {
                 parent: beside.into(),
                 unified: true,
             });
@@ -95,7 +95,7 @@ fn candidates(mounts: &str, own: &str, controller: &str) -> Vec<Place> {
 }
 
 /// Whether a group can be made there and limited.
-fn works(place: &Place, controller: &str) -> bool {
+fn works(place: &GroupParent, controller: &str) -> bool {
     if place.unified {
         let given = fs::read_to_string(place.parent.join("cgroup.subtree_control"));
         if !given.is_ok_and(|given| given.split_whitespace().any(|name| name == controller)) {
@@ -116,7 +116,7 @@ fn works(place: &Place, controller: &str) -> bool {
 }
 
 /// Makes a group that is named after this process. In another pid namespace another may have the same number.
-fn new_folder(place: &Place) -> io::Result<PathBuf> {
+fn new_folder(place: &GroupParent) -> io::Result<PathBuf> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -171,8 +171,8 @@ impl Group {
     /// Makes groups with the policy's limits, as far as there are places for them.
     pub(crate) fn new(policy: &Policy) -> io::Result<Group> {
         let mut group = Group::default();
-        let places = places();
-        let mut made: Vec<(&Place, PathBuf)> = Vec::new();
+        let places = group_parents();
+        let mut made: Vec<(&GroupParent, PathBuf)> = Vec::new();
         for (controller, place) in [
             ("memory", &places.memory),
             ("cpu", &places.cpu),

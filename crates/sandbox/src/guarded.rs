@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::machine::Refusal;
+use crate::machine::CannotConfine;
 use crate::policy::GUARDED;
 
 /// Entries that are looked at in one writable folder, at most; about a second's work.
@@ -57,9 +57,9 @@ pub(crate) fn find(
     project: Option<&Path>,
     files: &BTreeSet<u64>,
     found: &mut BTreeSet<PathBuf>,
-) -> Result<(), Refusal> {
+) -> Result<(), CannotConfine> {
     let too_many = |what: &str| {
-        Refusal::new(
+        CannotConfine::new(
             format!(
                 "`{}` holds too many {what} to keep them all unwritten",
                 root.display()
@@ -80,7 +80,7 @@ pub(crate) fn find(
             Ok(entries) => entries,
             Err(_) if !is_ours(&folder) => continue,
             Err(error) => {
-                return Err(Refusal::new(
+                return Err(CannotConfine::new(
                     format!(
                         "`{}` can't be looked into for what must stay unwritten: {error}",
                         folder.display()

@@ -31,18 +31,18 @@ pub struct NotAHost(String);
 
 /// How a request reaches its host; it decides which port is meant when a rule names none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Transport {
     /// A tunnel, as for TLS.
     Connect,
     /// One plain HTTP request.
     Plain,
 }
 
-impl Way {
+impl Transport {
     pub(crate) fn usual_port(self) -> u16 {
         match self {
-            Way::Connect => 443,
-            Way::Plain => 80,
+            Transport::Connect => 443,
+            Transport::Plain => 80,
         }
     }
 }
@@ -140,7 +140,7 @@ impl fmt::Display for HostRule {
 
 impl HostRule {
     /// Whether a request to this name or address and port is meant by the rule.
-    pub(crate) fn allows(&self, host: &str, port: u16, way: Way) -> bool {
+    pub(crate) fn allows(&self, host: &str, port: u16, way: Transport) -> bool {
         let host = plain_name(host);
         let named = match &self.name {
             Name::Exactly(name) => *name == host,
@@ -152,7 +152,7 @@ impl HostRule {
 
     /// Whether the rule says that this very address may be reached, private as it may be. `localhost` says so of the
     /// machine itself; no other name does, because whoever owns a name decides where it leads.
-    pub(crate) fn lists(&self, address: IpAddr, port: u16, way: Way) -> bool {
+    pub(crate) fn lists(&self, address: IpAddr, port: u16, way: Transport) -> bool {
         let listed = match &self.name {
             Name::Address(listed) => *listed == address,
             Name::Exactly(name) => name == "localhost" && address.is_loopback(),
@@ -223,38 +223,38 @@ mod tests {
     #[test]
     fn names_and_ports_match_exactly() {
         let exact = rule("api.example.com");
-        assert!(exact.allows("API.example.com.", 443, Way::Connect));
-        assert!(exact.allows("api.example.com", 80, Way::Plain));
+        assert!(exact.allows("API.example.com.", 443, Transport::Connect));
+        assert!(exact.allows("api.example.com", 80, Transport::Plain));
         for (host, port, way) in [
-            ("api.example.com", 80, Way::Connect),
-            ("api.example.com", 22, Way::Connect),
-            ("api.example.com", 443, Way::Plain),
-            ("xapi.example.com", 443, Way::Connect),
-            ("api.example.com.evil.example", 443, Way::Connect),
-            ("example.com", 443, Way::Connect),
+            ("api.example.com", 80, Transport::Connect),
+            ("api.example.com", 22, Transport::Connect),
+            ("api.example.com", 443, Transport::Plain),
+            ("xapi.example.com", 443, Transport::Connect),
+            ("api.example.com.evil.example", 443, Transport::Connect),
+            ("example.com", 443, Transport::Connect),
         ] {
             assert!(!exact.allows(host, port, way), "{host}:{port}");
         }
         let below = rule("*.example.com:8443");
-        assert!(below.allows("a.b.example.com", 8443, Way::Connect));
+        assert!(below.allows("a.b.example.com", 8443, Transport::Connect));
         for host in [
             "example.com",
             ".example.com",
             "badexample.com",
             "a.example.com.evil",
         ] {
-            assert!(!below.allows(host, 8443, Way::Connect), "{host}");
+            assert!(!below.allows(host, 8443, Transport::Connect), "{host}");
         }
-        assert!(rule("::1").allows("0:0:0:0:0:0:0:1", 443, Way::Connect));
+        assert!(rule("::1").allows("0:0:0:0:0:0:0:1", 443, Transport::Connect));
     }
 
     #[test]
     fn only_addresses_and_localhost_list_private_ones() {
         let loopback: IpAddr = "127.0.0.1".parse().unwrap();
-        assert!(rule("127.0.0.1:80").lists(loopback, 80, Way::Plain));
-        assert!(rule("localhost:80").lists(loopback, 80, Way::Plain));
-        assert!(!rule("localhost:81").lists(loopback, 80, Way::Plain));
-        assert!(!rule("evil.example:80").lists(loopback, 80, Way::Plain));
-        assert!(!rule("localhost").lists("10.0.0.1".parse().unwrap(), 80, Way::Plain));
+        assert!(rule("127.0.0.1:80").lists(loopback, 80, Transport::Plain));
+        assert!(rule("localhost:80").lists(loopback, 80, Transport::Plain));
+        assert!(!rule("localhost:81").lists(loopback, 80, Transport::Plain));
+        assert!(!rule("evil.example:80").lists(loopback, 80, Transport::Plain));
+        assert!(!rule("localhost").lists("10.0.0.1".parse().unwrap(), 80, Transport::Plain));
     }
 }

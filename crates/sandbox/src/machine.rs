@@ -46,14 +46,14 @@ pub struct Controllers {
 /// Why a process is not started at all: walls that can't be built are never left out in silence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}; {remedy}")]
-pub struct Refusal {
+pub struct CannotConfine {
     pub reason: String,
     pub remedy: String,
 }
 
-impl Refusal {
-    pub(crate) fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Refusal {
-        Refusal {
+impl CannotConfine {
+    pub(crate) fn new(reason: impl Into<String>, remedy: impl Into<String>) -> CannotConfine {
+        CannotConfine {
             reason: reason.into(),
             remedy: remedy.into(),
         }
@@ -66,11 +66,11 @@ const REMEDY: &str = "allow user namespaces (sysctl user.max_user_namespaces, ke
 
 impl Machine {
     /// The best rung that the machine offers and that is allowed.
-    pub fn rung(&self, most: Rung) -> Result<Rung, Refusal> {
+    pub fn rung(&self, most: Rung) -> Result<Rung, CannotConfine> {
         if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
             let here = std::env::consts::ARCH;
             let reason = format!("no filter of system calls is known for {here}");
-            return Err(Refusal::new(reason, "use x86_64 or aarch64"));
+            return Err(CannotConfine::new(reason, "use x86_64 or aarch64"));
         }
         let mut missing = Vec::new();
         if !self.seccomp {
@@ -99,7 +99,7 @@ impl Machine {
             .filter(|rung| *rung >= most)
             .find(|rung| fits(*rung))
             .ok_or_else(|| {
-                Refusal::new(
+                CannotConfine::new(
                     format!("no tool can be confined here: {}", missing.join("; ")),
                     REMEDY,
                 )

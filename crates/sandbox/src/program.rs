@@ -7,8 +7,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::StartError;
-use crate::machine::Refusal;
-use crate::stand_in::{behind, is_stand_in};
+use crate::machine::CannotConfine;
+use crate::shim::{behind, is_stand_in};
 
 /// How much of a first line the kernel reads.
 const LINE: u64 = 256;
@@ -172,7 +172,7 @@ pub(crate) fn unfold(
     dir: &Path,
     project: Option<&Path>,
     path: Option<&OsStr>,
-) -> Result<Unfolded, Refusal> {
+) -> Result<Unfolded, CannotConfine> {
     let mut unfolded = Unfolded {
         file: program.to_path_buf(),
         argv,
@@ -189,7 +189,7 @@ pub(crate) fn unfold(
                 unfolded.file = behind;
                 continue;
             }
-            return Err(Refusal::new(
+            return Err(CannotConfine::new(
                 format!(
                     "`{}` only looks up another program and executes it",
                     unfolded.file.display()
@@ -204,7 +204,7 @@ pub(crate) fn unfold(
         let (file, mut argv) = interpreter_of(&unfolded.file, &line, dir, path)?;
         // Before it is looked into: a script names what it likes, secrets and pipes too.
         if is_the_kernels(&file) || !is_executable(&file) {
-            return Err(Refusal::new(
+            return Err(CannotConfine::new(
                 format!(
                     "`{}` names `{}` in its first line, which is no program that can be executed",
                     unfolded.file.display(),
@@ -219,7 +219,7 @@ pub(crate) fn unfold(
         (unfolded.file, unfolded.argv) = (file, argv);
     }
     let shown = program.display();
-    Err(Refusal::new(
+    Err(CannotConfine::new(
         format!("the interpreters that `{shown}` leads to are scripts without end"),
         "name a program in its first line",
     ))
@@ -230,7 +230,7 @@ fn interpreter_of(
     line: &[u8],
     dir: &Path,
     path: Option<&OsStr>,
-) -> Result<(PathBuf, Vec<OsString>), Refusal> {
+) -> Result<(PathBuf, Vec<OsString>), CannotConfine> {
     let word = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
     let (interpreter, argument) = split(line);
     let is_env = interpreter.rsplit(|byte| *byte == b'/').next() == Some(b"env");
@@ -240,7 +240,7 @@ fn interpreter_of(
         return Ok((dir.join(OsStr::from_bytes(interpreter)), argv));
     }
     let unclear = || {
-        Refusal::new(
+        CannotConfine::new(
             format!(
                 "the first line of `{}` asks `env` for more than a program",
                 script.display()

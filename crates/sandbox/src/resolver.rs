@@ -8,8 +8,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use crate::ground::Spot;
-use crate::machine::Refusal;
+use crate::machine::CannotConfine;
+use crate::resolved_paths::Spot;
 use crate::system;
 
 /// Links that are followed on the way to one file, as in the kernel.
@@ -43,7 +43,7 @@ impl Resolver {
     }
 
     /// A path that is the tool's own, if it is there. Links in it are followed, but not out of the project.
-    pub(crate) fn own(&mut self, path: &Path) -> Result<Option<Spot>, Refusal> {
+    pub(crate) fn own(&mut self, path: &Path) -> Result<Option<Spot>, CannotConfine> {
         absolute(path)?;
         let Ok(real) = trace(path, &mut BTreeMap::new()) else {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Resolver {
             && path.starts_with(named)
             && !real.starts_with(root)
         {
-            return Err(Refusal::new(
+            return Err(CannotConfine::new(
                 format!(
                     "`{}` leads out of `{}`, to `{}`",
                     path.display(),
@@ -67,7 +67,7 @@ impl Resolver {
     }
 
     /// A path that was granted, if it is there. It is the place that it names and no other.
-    pub(crate) fn granted(&mut self, path: &Path) -> Result<Option<Spot>, Refusal> {
+    pub(crate) fn granted(&mut self, path: &Path) -> Result<Option<Spot>, CannotConfine> {
         absolute(path)?;
         let mut links = BTreeMap::new();
         let real = match trace(path, &mut links) {
@@ -80,7 +80,7 @@ impl Resolver {
             let leads = links.iter().next().map(|(link, to)| {
                 format!("`{}` is a link to `{}` now", link.display(), to.display())
             });
-            return Err(Refusal::new(
+            return Err(CannotConfine::new(
                 format!(
                     "`{}` is no longer the place that was granted: {}",
                     path.display(),
@@ -185,23 +185,23 @@ impl Resolver {
     }
 }
 
-fn absolute(path: &Path) -> Result<(), Refusal> {
+fn absolute(path: &Path) -> Result<(), CannotConfine> {
     let plain = |part: Component| matches!(part, Component::RootDir | Component::Normal(_));
     if path.is_absolute() && path.components().all(plain) {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(CannotConfine::new(
         format!("`{}` is no absolute path", path.display()),
         "write it from `/` on, without `..`",
     ))
 }
 
 /// Refuses what would show what is kept apart.
-fn opened(path: &Path, real: &Path) -> Result<(), Refusal> {
+fn opened(path: &Path, real: &Path) -> Result<(), CannotConfine> {
     if !is_never(real) {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(CannotConfine::new(
         format!("`{}` would show what is kept apart", path.display()),
         "name the folders below it that are needed",
     ))

@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::ground::Ground;
 use crate::policy::Policy;
 use crate::program::Unfolded;
+use crate::resolved_paths::ResolvedPaths;
 
 struct World(tempfile::TempDir);
 
@@ -279,7 +279,7 @@ fn canaries(world: &World) -> Vec<PathBuf> {
     .to_vec()
 }
 
-fn ground(world: &World, program: &str, policy: &Policy) -> Option<Ground> {
+fn ground(world: &World, program: &str, policy: &Policy) -> Option<ResolvedPaths> {
     let file = match program.starts_with('/') {
         true => PathBuf::from(program),
         false => world.at(program),
@@ -289,11 +289,11 @@ fn ground(world: &World, program: &str, policy: &Policy) -> Option<Ground> {
         argv: Vec::new(),
         scripts: Vec::new(),
     };
-    Ground::of(policy, &program, Some(&world.at("home"))).ok()
+    ResolvedPaths::of(policy, &program, Some(&world.at("home"))).ok()
 }
 
 /// A folder named `lib` of an installation with a program in its `bin` belongs to that program; the rest of it doesn't.
-fn is_shown(ground: &Ground, canary: &Path) -> bool {
+fn is_shown(ground: &ResolvedPaths, canary: &Path) -> bool {
     let spots = ground
         .read
         .iter()

@@ -34,7 +34,7 @@ pub enum Breach {
 }
 
 /// Where it is told, once.
-pub(crate) type Told = Arc<OnceLock<Breach>>;
+pub(crate) type BreachCell = Arc<OnceLock<Breach>>;
 
 struct Entry {
     launcher: u32,
@@ -43,7 +43,7 @@ struct Entry {
     /// The crib's end of the launcher's socket, again.
     control: OwnedFd,
     limits: Watch,
-    told: Told,
+    breach_cell: BreachCell,
     state: Mutex<State>,
 }
 
@@ -71,7 +71,12 @@ struct Watcher {
 pub(crate) struct Watched(Arc<Entry>);
 
 /// Starts watching the tree below a launcher; nothing where nothing is left to watch.
-pub(crate) fn watch(launcher: u32, control: OwnedFd, limits: Watch, told: Told) -> Option<Watched> {
+pub(crate) fn watch(
+    launcher: u32,
+    control: OwnedFd,
+    limits: Watch,
+    breach_cell: BreachCell,
+) -> Option<Watched> {
     if !limits.is_needed() {
         return None;
     }
@@ -82,7 +87,7 @@ pub(crate) fn watch(launcher: u32, control: OwnedFd, limits: Watch, told: Told) 
         started,
         control,
         limits,
-        told,
+        breach_cell,
         state: Mutex::new(State {
             due: now + EVERY,
             seen: now,
@@ -173,7 +178,7 @@ impl Entry {
         if now < state.due {
             return state.due;
         }
-        if self.told.get().is_none() && tree::started(self.launcher) == Some(self.started) {
+        if self.breach_cell.get().is_none() && tree::started(self.launcher) == Some(self.started) {
             let tree = look(self.launcher, self.limits.ours, self.limits.alone);
             self.check(&tree);
             self.pace(&mut state, &tree, now);
@@ -199,7 +204,7 @@ impl Entry {
             return;
         };
         // The first reason stays; without a listener the tree is gone already.
-        let _ = self.told.set(breach);
+        let _ = self.breach_cell.set(breach);
         let _ = launcher::hang_up(self.control.as_fd());
     }
 

@@ -17,10 +17,10 @@ use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, ErrorType, Problem, Rank, Scope, SourceKey, SourceKind, Update};
 
 use crate::Place;
-use crate::draft::{Afterwards, Draft, Read};
 use crate::entry::{FileKind, Stamp, is_passed_over, kind_of};
 use crate::executable::{bundle, named};
 use crate::origin::Loaded;
+use crate::undescribed::{Afterwards, Read, UndescribedTool};
 use reading::{may_stand_in, stale, stamp_of, stand_in};
 
 /// A folder with more entries than this is not a tools folder.
@@ -66,7 +66,7 @@ impl Folder {
 }
 
 /// What is known of one file.
-struct Known {
+struct FileState {
     stamp: Stamp,
     /// Hash of the text, or of the words of the error that reading gave.
     hash: [u8; 32],
@@ -88,9 +88,9 @@ struct Candidate {
 }
 
 /// A file that was read; `news` unless it reads as it did before.
-struct Reading {
+struct EntryReading {
     name: String,
-    known: Known,
+    known: FileState,
     news: Option<News>,
 }
 
@@ -104,10 +104,10 @@ struct News {
 enum Found {
     Update(Update),
     /// What is remembered of it stands until it has answered afresh.
-    Again(Update, Box<Draft>),
+    Again(Update, Box<UndescribedTool>),
     /// A program has to be asked what it is; until then what the catalog has of it stands.
     Pending {
-        draft: Box<Draft>,
+        draft: Box<UndescribedTool>,
         problems: Vec<Problem>,
         /// Is it a last good version that stands in for a broken one?
         stale: bool,
@@ -115,10 +115,10 @@ enum Found {
 }
 
 /// A program to be asked what it is.
-pub struct Asked {
+pub struct PendingEntry {
     /// The text that is worth standing in for a later one, should the program answer well.
     keep: Option<Vec<u8>>,
-    draft: Box<Draft>,
+    draft: Box<UndescribedTool>,
     /// What is wrong with it so far.
     problems: Vec<Problem>,
     stale: bool,
@@ -129,13 +129,13 @@ pub struct Asked {
 
 /// What asking a program gave.
 pub struct Answered {
-    asked: Asked,
+    asked: PendingEntry,
     loaded: Loaded,
     /// It could not be asked, or is broken.
     failed: bool,
 }
 
-impl Asked {
+impl PendingEntry {
     /// Which entry it is.
     pub fn entry(&self) -> &Path {
         &self.file.path
@@ -183,7 +183,7 @@ impl Answered {
         }
         let keep = asked.keep.filter(|_| good);
         let rank = asked.folder.rank();
-        let memory = Memory {
+        let memory = LastGoodChanges {
             folder: asked.folder.path,
             keep: keep
                 .map(|text| (asked.file.name, text))
@@ -206,9 +206,9 @@ impl Answered {
     }
 
     /// Is this still what the folder holds? Who could not be asked is asked again when the file is read again.
-    pub fn is_current(&self, shelves: &mut [Shelf]) -> bool {
+    pub fn is_current(&self, shelves: &mut [WatchedFolder]) -> bool {
         let name = &self.asked.file.name;
-        let here = |shelf: &&mut Shelf| {
+        let here = |shelf: &&mut WatchedFolder| {
             shelf.folder.path == self.asked.folder.path
                 && shelf.folder.access_of(name) == Access::Open
         };
@@ -257,20 +257,20 @@ impl Reread {
 pub struct Seen {
     pub updates: Vec<Update>,
     /// Programs that have to be asked.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<PendingEntry>,
     /// What has to be remembered of it, after the updates were brought to the crib.
-    pub memory: Memory,
+    pub memory: LastGoodChanges,
 }
 
 /// Work for [`LastGood`] that nobody has to wait for.
 #[derive(Default)]
-pub struct Memory {
+pub struct LastGoodChanges {
     folder: PathBuf,
     keep: Vec<(String, Vec<u8>)>,
     forget: Vec<String>,
 }
 
-impl Memory {
+impl LastGoodChanges {
     pub fn is_empty(&self) -> bool {
         self.keep.is_empty() && self.forget.is_empty()
     }
@@ -284,9 +284,9 @@ impl Memory {
 }
 
 /// A folder under observation.
-pub struct Shelf {
+pub struct WatchedFolder {
     pub folder: Folder,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, FileState>,
     /// Does the catalog hold a problem about the folder itself?
     troubled: bool,
     /// Was it looked at before?
@@ -295,9 +295,9 @@ pub struct Shelf {
     inner: Vec<PathBuf>,
 }
 
-impl Shelf {
-    pub fn new(folder: Folder) -> Shelf {
-        Shelf {
+impl WatchedFolder {
+    pub fn new(folder: Folder) -> WatchedFolder {
+        WatchedFolder {
             folder,
             known: BTreeMap::new(),
             troubled: false,
@@ -318,9 +318,9 @@ impl Shelf {
             Ok(names) => names,
             Err(reason) => return self.trouble(&reason),
         };
-        let mut memory = Memory {
+        let mut memory = LastGoodChanges {
             folder: self.folder.path.clone(),
-            ..Memory::default()
+            ..LastGoodChanges::default()
         };
         let mut updates = Vec::new();
         if std::mem::take(&mut self.troubled) {
@@ -417,7 +417,7 @@ impl Shelf {
             .collect();
         for read in self.read_all(candidates, place, last_good, reread) {
             if let (Some(News { update, keep }), Some(file)) = (read.news, files.get(&read.name)) {
-                let ask = |draft, problems, stale, keep| Asked {
+                let ask = |draft, problems, stale, keep| PendingEntry {
                     keep,
                     draft,
                     problems,

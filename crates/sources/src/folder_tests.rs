@@ -15,9 +15,9 @@ use crate::testing::place;
 
 /// Writes down what it is asked.
 #[derive(Default)]
-struct Asked(Mutex<Vec<String>>);
+struct PendingEntry(Mutex<Vec<String>>);
 
-impl Asked {
+impl PendingEntry {
     fn note(&self, what: &str, file: &str) {
         self.0.lock().unwrap().push(format!("{what} {file}"));
     }
@@ -27,7 +27,7 @@ impl Asked {
     }
 }
 
-impl LastGood for Asked {
+impl LastGood for PendingEntry {
     fn read(&self, _: &Path, file: &str) -> Option<Vec<u8>> {
         self.note("read", file);
         None
@@ -48,9 +48,9 @@ impl LastGood for Asked {
 
 struct Scene {
     _dir: tempfile::TempDir,
-    shelf: Shelf,
+    shelf: WatchedFolder,
     place: Arc<Place>,
-    asked: Asked,
+    asked: PendingEntry,
 }
 
 fn scene(access: Access) -> Scene {
@@ -65,9 +65,9 @@ fn scene(access: Access) -> Scene {
     };
     Scene {
         _dir: dir,
-        shelf: Shelf::new(folder),
+        shelf: WatchedFolder::new(folder),
         place: place(None),
-        asked: Asked::default(),
+        asked: PendingEntry::default(),
     }
 }
 
@@ -215,7 +215,7 @@ fn of_an_untrusted_project_no_more_is_read_than_a_scan_may_cost() {
         std::fs::write(scene.path(&format!("{number}.py")), &text).unwrap();
     }
     let mut problems = |access: Access| {
-        scene.shelf = Shelf::new(Folder {
+        scene.shelf = WatchedFolder::new(Folder {
             access,
             ..scene.shelf.folder.clone()
         });
@@ -263,7 +263,7 @@ fn a_folder_that_is_home_or_leads_out_is_neither_walked_nor_watched() {
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(target, &link).unwrap();
         let mut scene = scene(Access::Open);
-        scene.shelf = Shelf::new(Folder {
+        scene.shelf = WatchedFolder::new(Folder {
             path: link.clone(),
             scope: Scope::Local,
             rank: 0,

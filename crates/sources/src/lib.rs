@@ -20,7 +20,6 @@ mod code;
 mod confine;
 mod denied;
 mod directory;
-mod draft;
 mod entry;
 mod executable;
 mod fields;
@@ -37,6 +36,7 @@ mod safe;
 pub mod script;
 #[cfg(test)]
 mod testing;
+mod undescribed;
 mod watch;
 pub mod worker;
 
@@ -50,8 +50,8 @@ pub use safe::{Safe, SecretSource, SecretSources};
 
 use registered::{Handle, Registered};
 
-use draft::Afterwards;
-use folder::{Answered, Asked, Memory, Reread, Seen, Shelf};
+use folder::{Answered, LastGoodChanges, PendingEntry, Reread, Seen, WatchedFolder};
+use undescribed::Afterwards;
 use watch::Watch;
 
 /// How often missing folders are looked for, and all folders where watching fails.
@@ -107,10 +107,10 @@ pub async fn open(
     place
         .code
         .set_folders(folders.iter().map(|folder| folder.path.clone()));
-    let shelves = folders.into_iter().map(Shelf::new).collect();
+    let shelves = folders.into_iter().map(WatchedFolder::new).collect();
     let granting = Mutex::new(());
     let lent = place.clone();
-    let mut room = Room {
+    let mut room = FolderSource {
         crib,
         place,
         last_good,
@@ -225,11 +225,11 @@ impl Sources {
 }
 
 /// Everything the sources' task owns.
-struct Room {
+struct FolderSource {
     crib: Arc<Crib>,
     place: Arc<Place>,
     last_good: Arc<dyn LastGood>,
-    shelves: Vec<Shelf>,
+    shelves: Vec<WatchedFolder>,
     /// Updates that go along with the next look.
     extra: Vec<Update>,
     /// The last look's memories, on their way to the disk.
@@ -243,14 +243,14 @@ struct Room {
     turns: Arc<Semaphore>,
 }
 
-impl Room {
+impl FolderSource {
     /// The folders to watch: never a home directory, and nothing that an untrusted project links to.
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let watched = self
             .shelves
             .iter()
             .filter(|shelf| shelf.may_be_watched(&self.place));
-        watched.flat_map(Shelf::watched)
+        watched.flat_map(WatchedFolder::watched)
     }
 
     /// Looks at every folder, off the runtime's threads, and brings what changed to the crib.
@@ -264,7 +264,7 @@ impl Room {
         let mut shelves = std::mem::take(&mut self.shelves);
         let (place, last_good) = (self.place.clone(), self.last_good.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let look = |shelf: &mut Shelf| shelf.look(&reread, &place, last_good.as_ref());
+            let look = |shelf: &mut WatchedFolder| shelf.look(&reread, &place, last_good.as_ref());
             let seen: Vec<Seen> = shelves.iter_mut().map(look).collect();
             (shelves, seen)
         });
@@ -272,7 +272,7 @@ impl Room {
             Ok(looked) => looked,
             Err(error) => {
                 tracing::error!(%error, "looking at the tools folders failed; the next look begins anew");
-                self.shelves = folders.into_iter().map(Shelf::new).collect();
+                self.shelves = folders.into_iter().map(WatchedFolder::new).collect();
                 return Change::default();
             }
         };
@@ -301,7 +301,7 @@ impl Room {
     }
 
     /// Asks a program what it is, a few at a time. What the catalog has of it stands until it answers.
-    fn ask(&mut self, asked: Asked, afterwards: Afterwards) {
+    fn ask(&mut self, asked: PendingEntry, afterwards: Afterwards) {
         let turns = self.turns.clone();
         let (place, last_good) = (self.place.clone(), self.last_good.clone());
         let entry = asked.entry().to_path_buf();
@@ -363,7 +363,7 @@ impl Room {
     }
 
     /// Stores what is to be remembered while the new catalog already serves.
-    fn remember(&mut self, mut memories: Vec<Memory>) {
+    fn remember(&mut self, mut memories: Vec<LastGoodChanges>) {
         memories.retain(|memory| !memory.is_empty());
         if memories.is_empty() {
             return;
@@ -397,11 +397,11 @@ impl Room {
     async fn set_folders(&mut self, folders: Vec<Folder>) -> Change {
         let paths = folders.iter().map(|folder| folder.path.clone());
         self.place.code.set_folders(paths);
-        let mut old: Vec<Shelf> = std::mem::take(&mut self.shelves);
+        let mut old: Vec<WatchedFolder> = std::mem::take(&mut self.shelves);
         for folder in folders {
             match old.iter().position(|shelf| shelf.folder == folder) {
                 Some(at) => self.shelves.push(old.swap_remove(at)),
-                None => self.shelves.push(Shelf::new(folder)),
+                None => self.shelves.push(WatchedFolder::new(folder)),
             }
         }
         for mut shelf in old {

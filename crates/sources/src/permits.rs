@@ -58,7 +58,7 @@ fn inside(project: Option<&Path>, path: &str) -> String {
 }
 
 /// What a tool does, in words for the person who is asked to trust it.
-pub fn told(asks: &Permit) -> impl Iterator<Item = String> {
+pub fn describe(asks: &Permit) -> impl Iterator<Item = String> {
     asks.words()
         .into_iter()
         .map(|words| format!("asks {words}"))

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 use toolcrib_core::store::{Descriptions, Forgetful};
-use toolcrib_core::{Grants, Outputs, Teller};
+use toolcrib_core::{Events, Grants, Outputs};
 use toolcrib_sandbox::{Environment, Launcher};
 
 use crate::code::Code;
@@ -56,7 +56,7 @@ impl Place {
             launcher.clone(),
             environment.clone(),
             Arc::new(Forgetful),
-            Teller::default(),
+            Events::default(),
             Limits::default(),
         );
         let safe = Safe::new(Arc::default(), launcher.clone(), environment.clone());

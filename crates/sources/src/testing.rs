@@ -10,19 +10,19 @@ use toolcrib_sandbox::{Environment, Launcher};
 
 use crate::Place;
 
-type Kept = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
+type StoredTexts = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
 
 /// Outputs that live as long as the test.
 #[derive(Default)]
-pub struct MemoryOutputs(Kept);
+pub struct MemoryOutputs(StoredTexts);
 
 struct MemorySpool {
-    kept: Kept,
+    kept: StoredTexts,
     owner: String,
     bytes: Vec<u8>,
 }
 
-fn put(kept: &Kept, owner: String, bytes: Vec<u8>) -> Whole {
+fn put(kept: &StoredTexts, owner: String, bytes: Vec<u8>) -> Whole {
     let mut kept = kept.lock().unwrap();
     let id = OutputId::parse(&format!("{:08x}", kept.len() + 1)).unwrap();
     let lines = bytes.iter().filter(|b| **b == b'\n').count() as u64;

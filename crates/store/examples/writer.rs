@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::store::{CallBook, CallRecord, CustomTool, Kept, Level, StoreError};
+use toolcrib_core::store::{CallBook, CallRecord, CustomTool, Level, Recorded, StoreError};
 use toolcrib_store::{CallFilter, Store, StoreUrl};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -192,7 +192,7 @@ async fn fill(folder: &Path) {
     if error.is_ok() {
         acknowledged.retain(|tool| tool.name != "before-1");
     }
-    assert_eq!(log.record(call(1)), Kept::Queued);
+    assert_eq!(log.record(call(1)), Recorded::Queued);
     let error = log.flush(Duration::from_secs(20)).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     assert_eq!(log.state().trouble, Some(error));
@@ -260,7 +260,7 @@ async fn calls(url: &str, count: u64) {
             let before = Instant::now();
             let kept = log.record(record.clone());
             handing.push(before.elapsed());
-            if kept == Kept::Queued {
+            if kept == Recorded::Queued {
                 break;
             }
             // Faster than it can be written.

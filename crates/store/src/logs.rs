@@ -30,7 +30,7 @@ pub struct LogFiles {
 
 enum Piece {
     Text(String, Vec<u8>),
-    Settle(SyncSender<()>),
+    Flush(SyncSender<()>),
 }
 
 impl LogFiles {
@@ -72,10 +72,10 @@ impl LogFiles {
     }
 
     /// Waits until everything said so far is written.
-    pub fn settle(&self) {
+    pub fn flush(&self) {
         let (done, written) = mpsc::sync_channel(1);
         if let Some(writer) = self.writer.get()
-            && writer.send(Piece::Settle(done)).is_ok()
+            && writer.send(Piece::Flush(done)).is_ok()
         {
             let _ = written.recv_timeout(Duration::from_secs(2));
         }
@@ -121,7 +121,7 @@ fn write(folder: &Path, pieces: &mpsc::Receiver<Piece>) {
         };
         let (tool, text) = match piece {
             Piece::Text(tool, text) => (tool, text),
-            Piece::Settle(done) => {
+            Piece::Flush(done) => {
                 let _ = done.send(());
                 continue;
             }
@@ -179,13 +179,13 @@ mod tests {
         assert_eq!(logs.read("t", 0, 100).unwrap(), (Vec::new(), 0));
         logs.append("t", b"one");
         logs.append("t", b"two\n");
-        logs.settle();
+        logs.flush();
         assert_eq!(logs.read("t", 0, 100).unwrap(), (b"one\ntwo\n".to_vec(), 8));
         assert_eq!(logs.read("t", 4, 100).unwrap(), (b"two\n".to_vec(), 8));
         assert_eq!(logs.read("t", 0, 4).unwrap().0, b"two\n");
         for _ in 0..40 {
             logs.append("t", &[b'x'; 64 * 1_024]);
-            logs.settle();
+            logs.flush();
         }
         assert!(logs.end("t") <= MAX_FILE);
         let old = logs.file("t").with_extension("log.old");

@@ -85,7 +85,7 @@ impl Inner {
         self.folder.join(file::short_hash(owner.as_bytes()))
     }
 
-    fn create(&self, owner: &str) -> io::Result<Draft> {
+    fn create(&self, owner: &str) -> io::Result<PartialOutput> {
         self.tidy_now_and_then();
         let folder = self.owner_folder(owner);
         file::make_folder(&folder)?;
@@ -93,7 +93,7 @@ impl Inner {
         let id = OutputId::parse(&name).ok_or_else(|| io::Error::other("an id that is none"))?;
         let path = folder.join(&name);
         let file = file::create_private(&path)?;
-        Ok(Draft {
+        Ok(PartialOutput {
             file: Some(file),
             path,
             whole: Whole {
@@ -167,14 +167,14 @@ impl Inner {
 }
 
 /// A file that is still being written; dropped unfinished, it goes.
-struct Draft {
+struct PartialOutput {
     file: Option<File>,
     path: PathBuf,
     whole: Whole,
     ends_in_newline: bool,
 }
 
-impl Draft {
+impl PartialOutput {
     fn write(&mut self, bytes: &[u8], max: u64) -> io::Result<()> {
         // After a cut nothing may follow, even where it would fit: what is kept is a beginning without a gap.
         if self.whole.cut {
@@ -209,7 +209,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for PartialOutput {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
             let _ = fs::remove_file(&self.path);
@@ -268,7 +268,7 @@ impl Outputs for OutputFiles {
 
 struct SpoolFile {
     /// Away while a write is under way.
-    draft: Option<Draft>,
+    draft: Option<PartialOutput>,
     inner: Arc<Inner>,
 }
 

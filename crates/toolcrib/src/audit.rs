@@ -7,17 +7,17 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use serde_json::{Map, Value};
 use toolcrib_core::BoxFuture;
-use toolcrib_core::store::{CallBook, CallRecord, Kept, StoreError};
+use toolcrib_core::store::{CallBook, CallRecord, Recorded, StoreError};
 use toolcrib_store::{CallLog, LogState};
 
-use crate::memory::Memory;
+use crate::store_handle::StoreHandle;
 
 /// How long a command that ends waits for its last records.
 pub const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Where calls are written down. A store in trouble never takes a call down, and is written to again once it is mended.
 pub struct Book {
-    memory: Arc<Memory>,
+    memory: Arc<StoreHandle>,
     /// The log, and the opening of the store that it belongs to.
     log: ArcSwapOption<(u64, CallLog)>,
     opening: Mutex<()>,
@@ -28,7 +28,7 @@ pub struct Book {
 }
 
 impl Book {
-    pub fn new(memory: Arc<Memory>) -> Book {
+    pub fn new(memory: Arc<StoreHandle>) -> Book {
         Book {
             memory,
             log: ArcSwapOption::empty(),
@@ -97,12 +97,12 @@ impl Book {
 }
 
 impl CallBook for Book {
-    fn record(&self, record: CallRecord) -> Kept {
+    fn record(&self, record: CallRecord) -> Recorded {
         match self.log() {
             Some(log) => log.1.record(record),
             None => {
                 self.lost.fetch_add(1, Ordering::Relaxed);
-                Kept::Dropped
+                Recorded::Dropped
             }
         }
     }

@@ -13,8 +13,8 @@ use toolcrib_core::{
 use toolcrib_sources::{HostPattern, Sources, permits};
 use toolcrib_store::GrantBook;
 
-use crate::memory::{Memory, refused};
 use crate::open::Opened;
+use crate::store_handle::{StoreHandle, refused};
 use crate::wire::GrantCreate;
 
 /// No path is longer, and nobody names as many things at once.
@@ -22,7 +22,7 @@ const MAX_PATH: usize = 4_096;
 const MAX_ITEMS: usize = 100;
 
 pub struct Grantor {
-    memory: Arc<Memory>,
+    memory: Arc<StoreHandle>,
     crib: Arc<Crib>,
     project: Option<PathBuf>,
     sources: Arc<OnceLock<Sources>>,
@@ -59,7 +59,7 @@ impl Grantor {
         }
         let new = of(tool, permit, wanted.follow)?;
         let (grant, _) = self.book()?.add(new).await.map_err(refused)?;
-        self.settle().await;
+        self.catch_up().await;
         Ok(grant)
     }
 
@@ -78,7 +78,7 @@ impl Grantor {
             return Ok(Vec::new());
         }
         let given = self.book()?.add_all(new).await.map_err(refused)?;
-        self.settle().await;
+        self.catch_up().await;
         Ok(given)
     }
 
@@ -92,7 +92,7 @@ impl Grantor {
                     .hint("GET /api/grants lists them, and so does `toolcrib grant --list`"),
             );
         }
-        self.settle().await;
+        self.catch_up().await;
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl Grantor {
         Ok(permit)
     }
 
-    async fn settle(&self) {
+    async fn catch_up(&self) {
         if let Some(sources) = self.sources.get() {
             sources.regrant(self.memory.grants()).await;
         }

@@ -10,11 +10,11 @@ pub mod error;
 pub mod failure;
 pub mod grantor;
 pub mod log;
-pub mod memory;
 pub mod open;
 pub mod printer;
 pub mod registrar;
 pub mod serve;
+pub mod store_handle;
 pub mod wire;
 
 /// The version that is told to clients.

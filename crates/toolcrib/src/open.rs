@@ -24,9 +24,9 @@ use crate::config::{
 };
 use crate::env::{self, Env};
 use crate::failure::Failure;
-use crate::memory::{Memory, Trust};
 use crate::printer::{Progress, plain};
 use crate::registrar;
+use crate::store_handle::{StoreHandle, Trust};
 
 /// How often a running crib looks whether trust or settings changed.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
@@ -40,7 +40,7 @@ pub struct Opened {
     pub project: Option<Project>,
     pub trust: Trust,
     pub settings: Settings,
-    pub memory: Arc<Memory>,
+    pub memory: Arc<StoreHandle>,
     /// Where calls are written down.
     pub book: Arc<Book>,
     pub env: Env,
@@ -190,7 +190,7 @@ impl Opened {
             private::outside(&env, &project.root)?;
         }
         let data = data_folder(&env)?;
-        let memory = Arc::new(Memory::open(&env, &data).await?);
+        let memory = Arc::new(StoreHandle::open(&env, &data).await?);
         // What settings name is not known yet; whoever follows them looks at that from the first time on.
         let stamp = Stamp::of(&env, project.as_ref(), &[]);
         let trust = memory.trust_of(&env, project.as_ref()).await;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::{BoxFuture, Call, CallResult, Outputs, Teller};
+use crate::{BoxFuture, Call, CallResult, Events, Outputs};
 
 mod authorize;
 mod record;
@@ -54,7 +54,7 @@ impl<'a> Next<'a> {
 /// What the links need from outside.
 #[derive(Clone)]
 pub(crate) struct Needs {
-    pub events: Teller,
+    pub events: Events,
     pub record: Record,
     pub outputs: Arc<dyn Outputs>,
     pub default_timeout_ms: Arc<AtomicU64>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::store::Kept;
+use crate::store::Recorded;
 use crate::{
     Access, Audit, Crib, Outcome, OutputId, Outputs, Page, Rank, Request, Run, Schema, SourceKey,
     SourceKind, Spec, Spool, Tool, ToolName, Ungranted, Update, Whole,
@@ -21,9 +21,9 @@ struct Pages {
 }
 
 impl CallBook for Pages {
-    fn record(&self, record: CallRecord) -> Kept {
+    fn record(&self, record: CallRecord) -> Recorded {
         self.records.lock().unwrap().push(record);
-        Kept::Queued
+        Recorded::Queued
     }
 
     fn record_durably(&self, record: CallRecord) -> BoxFuture<'_, Result<(), StoreError>> {

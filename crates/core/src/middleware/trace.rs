@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use super::{Middleware, Next};
 use crate::event::Failure;
-use crate::{BoxFuture, Call, CallResult, Event, Teller};
+use crate::{BoxFuture, Call, CallResult, Event, Events};
 
 pub(super) struct Trace {
-    pub events: Teller,
+    pub events: Events,
 }
 
 impl Middleware for Trace {
@@ -59,7 +59,7 @@ impl Trace {
 
 /// Speaks when it is dropped, so that a cancelled call ends like any other.
 struct Ending<'a> {
-    events: &'a Teller,
+    events: &'a Events,
     call_id: Arc<str>,
     tool: String,
     start: Instant,

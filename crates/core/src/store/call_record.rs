@@ -70,7 +70,7 @@ pub struct CallRecord {
 
 /// What became of a record that was handed over without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum Recorded {
     /// Written within a second, unless the store is in trouble.
     Queued,
     /// There was no room in the queue. It is counted.
@@ -80,7 +80,7 @@ pub enum Kept {
 /// Where calls are written down.
 pub trait CallBook: Send + Sync {
     /// Hands a record over. Never waits: this is on the path of every call.
-    fn record(&self, record: CallRecord) -> Kept;
+    fn record(&self, record: CallRecord) -> Recorded;
 
     /// Comes back when the record is on disk: for `audit = "required"`.
     fn record_durably(&self, record: CallRecord) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -6,7 +6,7 @@ mod worker_memory;
 
 use std::path::Path;
 
-pub use call_record::{CallBook, CallRecord, Kept, Level, UNFINISHED};
+pub use call_record::{CallBook, CallRecord, Level, Recorded, UNFINISHED};
 pub use custom_tool::{CustomTool, EnvVars, RegisteredHealth, RegisteredStatus, Registrations};
 pub use worker_memory::{Descriptions, Forgetful, Logs};
 

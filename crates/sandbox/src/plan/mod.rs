@@ -17,9 +17,9 @@ pub(crate) use calls::{Calls, Rules, Sockets, Test, Verdict};
 pub use enforced::Enforced;
 
 use crate::Rung;
-use crate::ground::{Ground, Spot};
-use crate::machine::{LANDLOCK_SCOPES, Machine, Refusal};
+use crate::machine::{CannotConfine, LANDLOCK_SCOPES, Machine};
 use crate::policy::{Exec, Network, Policy};
+use crate::resolved_paths::{ResolvedPaths, Spot};
 use crate::system::{DEVICES, PROC};
 
 /// Where the private tmp lies behind mounts.
@@ -162,11 +162,11 @@ impl Plan {
     /// `scratch` is a private folder, made where no tmp can be mounted.
     pub(crate) fn new(
         policy: &Policy,
-        ground: &Ground,
+        ground: &ResolvedPaths,
         machine: &Machine,
         rung: Rung,
         scratch: &Path,
-    ) -> Result<Plan, Refusal> {
+    ) -> Result<Plan, CannotConfine> {
         let mounted = rung != Rung::Group;
         let road = road(policy, machine, rung)?;
         let scoped = mounted || machine.landlock >= LANDLOCK_SCOPES;
@@ -229,27 +229,27 @@ impl Plan {
     }
 }
 
-fn road(policy: &Policy, machine: &Machine, rung: Rung) -> Result<Road, Refusal> {
+fn road(policy: &Policy, machine: &Machine, rung: Rung) -> Result<Road, CannotConfine> {
     match (&policy.network, rung) {
         (Network::Open, _) => Ok(Road::Open),
         (network, _) if network.hosts().is_empty() => Ok(Road::Nowhere),
         (_, Rung::Namespaces | Rung::NamespacesOnly) => Ok(Road::Listener),
         (_, Rung::Group) if machine.notify => Ok(Road::Asked { port: 0 }),
-        (_, Rung::Group) => Err(Refusal::new(
+        (_, Rung::Group) => Err(CannotConfine::new(
             "single hosts can't be allowed here: there are no namespaces, and the kernel's filters can't ask",
             "allow user namespaces, use Linux 5.9 or newer, or grant the whole network",
         )),
     }
 }
 
-fn refuse_what_can_not_be(ground: &Ground, rung: Rung) -> Result<(), Refusal> {
+fn refuse_what_can_not_be(ground: &ResolvedPaths, rung: Rung) -> Result<(), CannotConfine> {
     // Nothing is mounted over a link; Landlock keeps the folder that it lies in.
     // Where the private tmp is, Landlock opens all that is mounted below it.
     let open = |link: &&PathBuf| {
         rung == Rung::NamespacesOnly || [TMP, SHARED].iter().any(|tmp| link.starts_with(tmp))
     };
     if let (true, Some(link)) = (rung != Rung::Group, ground.linked.iter().find(open)) {
-        return Err(Refusal::new(
+        return Err(CannotConfine::new(
             format!(
                 "`{}` is to stay unwritten and is a link, which a tool could replace",
                 link.display()
@@ -261,7 +261,7 @@ fn refuse_what_can_not_be(ground: &Ground, rung: Rung) -> Result<(), Refusal> {
 }
 
 /// Parents come before what lies in them.
-fn mounts(policy: &Policy, ground: &Ground) -> Vec<Mount> {
+fn mounts(policy: &Policy, ground: &ResolvedPaths) -> Vec<Mount> {
     let bind = |writable: bool| {
         move |spot: &Spot| Mount {
             path: spot.path.clone(),
@@ -339,17 +339,17 @@ fn mounts(policy: &Policy, ground: &Ground) -> Vec<Mount> {
 
 /// Are writable folders opened entry by entry? Without mounts that is what keeps something in them unwritten; with mounts
 /// it is needed for links alone.
-fn by_entries(ground: &Ground, mounted: bool) -> bool {
+fn by_entries(ground: &ResolvedPaths, mounted: bool) -> bool {
     !mounted || !ground.linked.is_empty()
 }
 
 /// Is something mounted there anyway?
-fn is_mounted(ground: &Ground, path: &Path) -> bool {
+fn is_mounted(ground: &ResolvedPaths, path: &Path) -> bool {
     let mut spots = ground.write.iter().chain(&ground.protect);
     spots.any(|spot| spot.path == path)
 }
 
-fn rules(policy: &Policy, ground: &Ground, mounted: bool, tmp: &Path) -> Vec<Rule> {
+fn rules(policy: &Policy, ground: &ResolvedPaths, mounted: bool, tmp: &Path) -> Vec<Rule> {
     let reading = match policy.exec {
         Exec::Once => Access::Read,
         Exec::Allowed => Access::Run,
@@ -403,7 +403,7 @@ fn rules(policy: &Policy, ground: &Ground, mounted: bool, tmp: &Path) -> Vec<Rul
     rules
 }
 
-fn lost(ground: &Ground, machine: &Machine, rung: Rung) -> Vec<String> {
+fn lost(ground: &ResolvedPaths, machine: &Machine, rung: Rung) -> Vec<String> {
     let mut lost = Vec::new();
     let mut say = |holds: bool, text: &str| lost.extend(holds.then(|| text.to_owned()));
     let group = rung == Rung::Group;

@@ -12,18 +12,18 @@ fn spot(path: &str) -> Spot {
     }
 }
 
-fn ground() -> Ground {
-    Ground {
+fn ground() -> ResolvedPaths {
+    ResolvedPaths {
         links: [("/bin".into(), "usr/bin".into())].into(),
         read: vec![spot("/p"), spot("/usr")],
         program: "/usr/bin/python3.11".into(),
         loader: Some("/usr/lib/ld.so".into()),
-        ..Ground::default()
+        ..ResolvedPaths::default()
     }
 }
 
-fn written() -> Ground {
-    Ground {
+fn written() -> ResolvedPaths {
+    ResolvedPaths {
         read: vec![spot("/usr")],
         write: vec![spot("/p")],
         protect: vec![spot("/p/.git")],
@@ -33,7 +33,12 @@ fn written() -> Ground {
     }
 }
 
-fn plan(policy: &Policy, ground: &Ground, machine: &Machine, rung: Rung) -> Result<Plan, Refusal> {
+fn plan(
+    policy: &Policy,
+    ground: &ResolvedPaths,
+    machine: &Machine,
+    rung: Rung,
+) -> Result<Plan, CannotConfine> {
     Plan::new(policy, ground, machine, rung, Path::new("/var/scratch"))
 }
 
@@ -119,7 +124,7 @@ fn a_tool_reads_and_does_not_write() {
 
 #[test]
 fn parents_are_mounted_before_what_lies_in_them() {
-    let ground = Ground {
+    let ground = ResolvedPaths {
         read: vec![spot("/tmp/x/tool"), spot("/usr")],
         write: vec![spot("/tmp/x/project"), spot("/tmp/x/project/.git/hooks")],
         protect: vec![spot("/tmp/x/project/.git")],
@@ -174,7 +179,7 @@ fn what_is_executed_later_is_not_written() {
     assert_eq!(kind(&plan_a, "/p/.git"), Some(&read_only));
     assert_eq!(kind(&plan_a, "/p/.toolcrib"), Some(&read_only));
     assert_eq!(plan_a.placeholders, [Path::new("/p/.toolcrib")]);
-    let deep = Ground {
+    let deep = ResolvedPaths {
         protect: vec![spot("/p/a/b/.git")],
         between: vec!["/p/a".into(), "/p/a/b".into()],
         ..written()
@@ -244,7 +249,7 @@ fn roads_lead_where_the_policy_says() {
 
 #[test]
 fn what_is_hidden_is_covered_or_not_opened() {
-    let hidden = Ground {
+    let hidden = ResolvedPaths {
         hide: vec![spot("/p/.crib")],
         listed: vec![spot("/p")],
         reading: vec![spot("/p/src"), spot("/usr")],
@@ -264,7 +269,7 @@ fn what_is_hidden_is_covered_or_not_opened() {
 
 #[test]
 fn what_a_rung_can_not_do_is_refused() {
-    let linked = Ground {
+    let linked = ResolvedPaths {
         linked: vec!["/p/.git".into()],
         ..written()
     };

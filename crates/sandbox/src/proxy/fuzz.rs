@@ -7,7 +7,7 @@ use toolcrib_fuzz::{Fuzz, corpus};
 
 use super::body::{Body, Follower};
 use super::request::Request;
-use crate::host::{HostRule, Way};
+use crate::host::{HostRule, Transport};
 
 /// The fields of a head that was passed on, names in small letters.
 fn fields(head: &str) -> Vec<(String, &str)> {
@@ -34,7 +34,7 @@ fn check_head(request: &Request) {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
     assert!(!request.host.is_empty() && request.host.chars().all(plain));
     assert_ne!(port, 0);
-    if request.way == Way::Connect {
+    if request.way == Transport::Connect {
         assert_eq!(request.body, Body::Length(0));
         return;
     }
@@ -66,7 +66,7 @@ fn check_head(request: &Request) {
             (again.host.as_str(), again.port),
             (request.host.as_str(), port)
         ),
-        None => assert_eq!(port, Way::Plain.usual_port()),
+        None => assert_eq!(port, Transport::Plain.usual_port()),
     }
     assert_eq!(values("connection"), ["close"]);
     for dropped in [

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::address::{self, Never, Reach};
-use crate::host::{HostRule, Way};
+use crate::host::{HostRule, Transport};
 use crate::off_limits;
 use request::Request;
 
@@ -124,7 +124,7 @@ impl Proxy {
             return answer(&mut client, 502, &reason).await;
         };
         match request.way {
-            Way::Connect => {
+            Transport::Connect => {
                 client
                     .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
                     .await?;
@@ -133,7 +133,7 @@ impl Proxy {
                     .await
                     .map(|_| ())
             }
-            Way::Plain => {
+            Transport::Plain => {
                 server.write_all(&request.forwarded()).await?;
                 let (mut from_client, mut to_client) = client.split();
                 let (mut from_server, mut to_server) = server.split();

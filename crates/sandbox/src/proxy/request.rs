@@ -1,12 +1,12 @@
 //! The head of a request to the proxy: where it goes, and what is passed on.
 
 use super::body::Body;
-use crate::host::{Way, plain_name, split_port};
+use crate::host::{Transport, plain_name, split_port};
 
 /// A request that the proxy understands.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    pub way: Way,
+    pub way: Transport,
     /// In small letters.
     pub host: String,
     pub port: u16,
@@ -59,7 +59,7 @@ impl Request {
                 return None;
             }
             return Some(Request {
-                way: Way::Connect,
+                way: Transport::Connect,
                 host,
                 port: port?,
                 body,
@@ -74,7 +74,7 @@ impl Request {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (place, path) = rest.split_at(end);
         let (host, port) = authority(place)?;
-        let port = port.unwrap_or(Way::Plain.usual_port());
+        let port = port.unwrap_or(Transport::Plain.usual_port());
         // What it says is not passed on: the target's own host takes its place.
         fields.one("host")?;
         let path = match path.chars().next() {
@@ -87,7 +87,7 @@ impl Request {
             vec![format!("Host: {place}"), "Connection: close".to_owned()];
         fields.extend(kept.map(|field| field.line.to_owned()));
         Some(Request {
-            way: Way::Plain,
+            way: Transport::Plain,
             host,
             port,
             body,
@@ -179,7 +179,7 @@ mod tests {
         let tunnel = parse("CONNECT API.example.com:443 HTTP/1.1\nHost: x\n\n").unwrap();
         assert_eq!(
             (tunnel.way, tunnel.host.as_str(), tunnel.port),
-            (Way::Connect, "api.example.com", 443)
+            (Transport::Connect, "api.example.com", 443)
         );
         let sixth = parse("CONNECT [::1]:8443 HTTP/1.1\n\n").unwrap();
         assert_eq!((sixth.host.as_str(), sixth.port), ("::1", 8443));

@@ -200,7 +200,7 @@ impl<'a> Definition<'a> {
             hash,
             declares: runs
                 .into_iter()
-                .chain(permits::told(&asks))
+                .chain(permits::describe(&asks))
                 .chain(self.packages())
                 .collect(),
             asks,

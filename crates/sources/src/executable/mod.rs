@@ -1,7 +1,7 @@
 //! Executables: a program that answers three JSON-RPC methods is a tool.
 //!
 //! It comes as a file with the run bit, or as a folder with a `tool.json` or one `tool.*` file. What `tool.json` leaves
-//! out the program is asked for ([`Draft::describe`]), once per content: what it said is remembered. Of an untrusted
+//! out the program is asked for ([`UndescribedProgram::describe`]), once per content: what it said is remembered. Of an untrusted
 //! project nothing is run, so there only the text of `tool.json` and the file's name are known.
 //!
 //! * [`bundle`]: which files a tool's folder holds, and the hash of them all.
@@ -29,10 +29,10 @@ use toolcrib_core::words::CommandLine;
 use toolcrib_core::{Access, ErrorType, Permit, Problem, Scope, SourceKind, Tool};
 
 use crate::confine::Workshop;
-use crate::draft::{Afterwards, Read};
 use crate::fields::Report;
+use crate::undescribed::{Afterwards, Read};
 use crate::worker::{Fault, Key};
-use crate::{Loaded, Origin, Place, draft as entry, permits};
+use crate::{Loaded, Origin, Place, permits, undescribed as entry};
 use definition::Definition;
 use manifest::{Manifest, Start};
 
@@ -56,7 +56,7 @@ pub struct Entry<'a> {
 }
 
 /// A tool that may still have to be asked what it is.
-pub struct Draft {
+pub struct UndescribedProgram {
     /// `tool.json` as it is written.
     written: Map<String, Value>,
     manifest: Manifest,
@@ -153,7 +153,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
     let workshop = Workshop::new(blueprint, key.clone(), vec![own])
         .with_secrets(manifest.secrets.clone())
         .without(hidden);
-    let draft = Draft {
+    let draft = UndescribedProgram {
         written: map,
         manifest,
         workshop,
@@ -172,7 +172,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
             loaded.problems.splice(0..0, problems.drain(..));
             Read::Ready(loaded)
         }
-        None => Read::Pending(Box::new(entry::Draft::Program(draft)), problems),
+        None => Read::Pending(Box::new(entry::UndescribedTool::Program(draft)), problems),
     }
 }
 
@@ -192,7 +192,7 @@ fn stem(name: &str) -> &str {
     }
 }
 
-impl Draft {
+impl UndescribedProgram {
     /// The file that the tool is told to come from.
     pub fn file(&self) -> Option<&Path> {
         self.home.file.as_deref()
@@ -245,7 +245,7 @@ impl Draft {
             fault,
             Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_)
         );
-        let told = fault.told();
+        let told = fault.message();
         let hint = fault
             .into_call_error(&self.home.stem)
             .hint

@@ -46,7 +46,7 @@ impl Which {
     }
 
     /// The tool's name for `execute`, where the program has to be told.
-    async fn told<'a>(&'a self, pool: &Arc<Pool>) -> Result<Option<&'a str>, Fault> {
+    async fn name_to_send<'a>(&'a self, pool: &Arc<Pool>) -> Result<Option<&'a str>, Fault> {
         match self {
             Which::Only => Ok(None),
             Which::Named(name) => Ok(Some(name)),
@@ -111,7 +111,7 @@ impl Executable {
         let Some(pool) = &self.pool else {
             return Err(CallError::denied(format!("`{name}` may not run")));
         };
-        let which = match self.tool.told(pool).await {
+        let which = match self.tool.name_to_send(pool).await {
             Ok(which) => which,
             Err(fault) => return Err(with_hint(fault, pool, name)),
         };
@@ -159,7 +159,7 @@ impl Executable {
 
 /// What the caller is told of a fault; with the grant that would help, where a program that was not run is to blame.
 fn with_hint(fault: Fault, pool: &Pool, name: &str) -> CallError {
-    let told = fault.told();
+    let told = fault.message();
     let error = fault.into_call_error(name);
     let once = pool
         .policy()

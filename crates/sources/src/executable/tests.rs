@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use toolcrib_core::{Access, ErrorType, Problem, Scope, Severity, Tool};
 
 use super::{Entry, read};
-use crate::draft::Read;
 use crate::testing::place;
+use crate::undescribed::Read;
 use crate::{Loaded, Origin};
 
 const FOLDER: &str = "/p/tools/mine";

@@ -12,12 +12,14 @@ use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, ErrorType, Problem, Scope, Severity, SourceKind, Tool, Update};
 
-use super::{Candidate, Folder, Found, Known, News, Reading, Reread, Shelf, hex, key};
-use crate::draft::Read;
+use super::{
+    Candidate, EntryReading, FileState, Folder, Found, News, Reread, WatchedFolder, hex, key,
+};
 use crate::entry::{Content, FileKind, Stamp};
 use crate::executable::{self, MANIFEST, bundle, named};
 use crate::origin::{Loaded, Origin};
 use crate::script::{self, Around, Language, Script};
+use crate::undescribed::Read;
 use crate::{Place, beneath, plugin};
 
 /// Larger files are not tools; one byte more is read, so that the loader can say so.
@@ -46,7 +48,7 @@ impl Allowance {
     }
 }
 
-impl Shelf {
+impl WatchedFolder {
     /// Reads files, on all cores when they are many.
     pub(super) fn read_all(
         &self,
@@ -54,7 +56,7 @@ impl Shelf {
         place: &Arc<Place>,
         last_good: &dyn LastGood,
         reread: &Reread,
-    ) -> Vec<Reading> {
+    ) -> Vec<EntryReading> {
         let allowance = Allowance(AtomicU64::new(UNTRUSTED));
         let read = |file: &Candidate| self.read_one(file, place, last_good, reread, &allowance);
         // Of an untrusted project the same files are read every time: in their order.
@@ -85,7 +87,7 @@ impl Shelf {
         last_good: &dyn LastGood,
         reread: &Reread,
         allowance: &Allowance,
-    ) -> Reading {
+    ) -> EntryReading {
         let content = self.folder.content(file, place, allowance);
         let programs = self.folder.programs_of(file, &content, place);
         let hash: [u8; 32] = match &content {
@@ -133,9 +135,9 @@ impl Shelf {
             _ if same => None,
             _ => Some(self.folder.load(file, content, place, last_good)),
         };
-        Reading {
+        EntryReading {
             name: file.name.clone(),
-            known: Known {
+            known: FileState {
                 stamp: stamp.unwrap_or_else(|| file.stamp.clone()),
                 hash,
                 beside,

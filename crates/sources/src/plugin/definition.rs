@@ -223,7 +223,7 @@ impl Collection<'_> {
     fn finished(&self, spec: Spec, ready: Ready) -> Tool {
         let Wanted { asks, reads } = self.wanted(&spec, &ready);
         let hash = self.hash(spec.name.as_str());
-        let declares = std::iter::once(ready.does).chain(permits::told(&asks));
+        let declares = std::iter::once(ready.does).chain(permits::describe(&asks));
         let mut tool = Tool {
             content: hash.clone(),
             hash,

@@ -79,8 +79,8 @@ pub async fn examine(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Examina
     }
     for problem in report.finish() {
         match problem.severity {
-            Severity::Error => found.errors.push(told(&problem)),
-            Severity::Warning => found.warnings.push(told(&problem)),
+            Severity::Error => found.errors.push(with_hint(&problem)),
+            Severity::Warning => found.warnings.push(with_hint(&problem)),
         }
     }
     if found.is_valid() {
@@ -107,7 +107,7 @@ pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<Str
         None if problems.is_empty() => {
             Err(vec!["its answer to `initialize` has no `name`".to_owned()])
         }
-        None => Err(problems.iter().map(told).collect()),
+        None => Err(problems.iter().map(with_hint).collect()),
     }
 }
 
@@ -125,7 +125,7 @@ async fn said(
     let limit = place.workers.limits().handshake + MARGIN;
     let hello = match tokio::time::timeout(limit, place.workers.try_out(&recipe)).await {
         Ok(Ok(hello)) => hello,
-        Ok(Err(fault)) => return Err(format!("the program can't be used: {}", fault.told())),
+        Ok(Err(fault)) => return Err(format!("the program can't be used: {}", fault.message())),
         Err(_) => {
             return Err(format!(
                 "the program did not start and end within {} s",
@@ -211,7 +211,7 @@ fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) -> Option<
     Some(tool.asks.clone())
 }
 
-fn told(problem: &Problem) -> String {
+fn with_hint(problem: &Problem) -> String {
     match problem.hint.as_str() {
         "" => problem.message.clone(),
         hint => format!("{}: {hint}", problem.message),

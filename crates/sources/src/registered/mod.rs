@@ -35,7 +35,7 @@ use crate::{Loaded, Place, confine, permits};
 
 pub use examine::{Examination, Yes, described_name, examine};
 pub(crate) use follow::Handle;
-pub use reading::{HIDDEN, Read, Reading, read, settled, written};
+pub use reading::{HIDDEN, Read, RegistrationKind, absolute, read, written};
 
 /// Where registrations are read, and where their changes are heard of.
 pub struct Registered {

@@ -19,7 +19,7 @@ pub const HIDDEN: &str = "***";
 const PATH_HINT: &str = "write the path in full: there is no project here that it could start at";
 
 /// What is read into a registration.
-pub enum Reading<'a> {
+pub enum RegistrationKind<'a> {
     /// A new one.
     New,
     /// Changes to this one; `null` takes a field back to what it is without being said.
@@ -35,7 +35,7 @@ pub struct Read {
 /// Reads a body. Nothing is started; what the program itself has to say is left empty.
 pub fn read(
     body: &Map<String, Value>,
-    into: &Reading,
+    into: &RegistrationKind,
     default_timeout_ms: u64,
     place: &Place,
 ) -> Result<Read, Vec<Problem>> {
@@ -46,8 +46,8 @@ pub fn read(
         report.invalid(field, what, hint);
     });
     let mut map = match into {
-        Reading::New => Map::new(),
-        Reading::Change(tool) => {
+        RegistrationKind::New => Map::new(),
+        RegistrationKind::Change(tool) => {
             let name = body.get("name").filter(|name| !name.is_null());
             if name.is_some_and(|name| *name != tool.name.as_str()) {
                 let hint = "register it anew under the other name, then remove this one";
@@ -87,8 +87,8 @@ pub fn read(
 }
 
 /// What a change does not touch.
-fn carried(mut tool: CustomTool, into: &Reading) -> CustomTool {
-    if let Reading::Change(before) = into {
+fn carried(mut tool: CustomTool, into: &RegistrationKind) -> CustomTool {
+    if let RegistrationKind::Change(before) = into {
         tool.id = before.id.clone();
         tool.name = before.name.clone();
         tool.status = before.status;
@@ -174,14 +174,14 @@ fn take(
 }
 
 /// Puts the values back that an answer had hidden.
-fn reveal(map: &mut Map<String, Value>, into: &Reading, report: &mut Report) {
+fn reveal(map: &mut Map<String, Value>, into: &RegistrationKind, report: &mut Report) {
     let Some(Value::Object(vars)) = map.get_mut("env") else {
         return;
     };
     for (name, value) in vars.iter_mut().filter(|(_, value)| **value == HIDDEN) {
         let before = match into {
-            Reading::Change(tool) => tool.env.0.get(name),
-            Reading::New => None,
+            RegistrationKind::Change(tool) => tool.env.0.get(name),
+            RegistrationKind::New => None,
         };
         match before {
             Some(kept) => *value = kept.as_str().into(),
@@ -253,12 +253,12 @@ fn make_absolute(map: &mut Map<String, Value>, place: &Place, report: &mut Repor
 
 /// `./a` from here, without the dot that says nothing.
 fn below(root: &Path, path: &str) -> PathBuf {
-    settled(&root.join(path))
+    absolute(&root.join(path))
 }
 
 /// A path without `.`, and without `..` where its folder is there: a confined process does not see what lies in between.
 /// What it names itself may be a link, and stays one.
-pub fn settled(path: &Path) -> PathBuf {
+pub fn absolute(path: &Path) -> PathBuf {
     let parts = path.components();
     let path: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
     let winds = path.components().any(|part| part == Component::ParentDir);

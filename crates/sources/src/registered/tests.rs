@@ -11,7 +11,7 @@ use toolcrib_core::store::{
 };
 use toolcrib_core::{BoxFuture, Crib, Severity};
 
-use super::{Handle, Reading, Registered, read};
+use super::{Handle, Registered, RegistrationKind, read};
 use crate::Follow;
 use crate::testing::{MemoryOutputs, place};
 
@@ -130,7 +130,9 @@ fn relative_paths_start_at_the_project_and_stay_there() {
         "name": "a", "command": "./bin/run", "workingDir": "sub",
         "args": ["-u", "tool.py", "./x/./y", "../z", "tool.py", "-", "/abs", "word"],
     });
-    let tool = read(&object(body), &Reading::New, 5, &place).unwrap().tool;
+    let tool = read(&object(body), &RegistrationKind::New, 5, &place)
+        .unwrap()
+        .tool;
     let at = |path: &str| root.join(path).to_string_lossy().into_owned();
     assert_eq!(tool.command, at("bin/run"));
     assert_eq!(tool.working_dir, Some(at("sub")));
@@ -148,14 +150,14 @@ fn relative_paths_start_at_the_project_and_stay_there() {
     assert_eq!(tool.args, wanted);
     assert_eq!(tool.timeout_ms, 5);
     // Read again, it is the same; elsewhere, too.
-    let change = Reading::Change(&tool);
+    let change = RegistrationKind::Change(&tool);
     let elsewhere = self::place(Some(Path::new("/elsewhere")));
     let same = read(&object(json!({})), &change, 9, &elsewhere)
         .unwrap()
         .tool;
     assert_eq!(same, tool);
     let bare = object(json!({"name": "a", "command": "python3", "args": ["tool.py"]}));
-    let tool = read(&bare, &Reading::New, 5, &self::place(None))
+    let tool = read(&bare, &RegistrationKind::New, 5, &self::place(None))
         .unwrap()
         .tool;
     assert_eq!(
@@ -163,7 +165,7 @@ fn relative_paths_start_at_the_project_and_stay_there() {
         ("python3", "tool.py")
     );
     let bare = object(json!({"name": "a", "command": "./run"}));
-    let problems = read(&bare, &Reading::New, 5, &self::place(None))
+    let problems = read(&bare, &RegistrationKind::New, 5, &self::place(None))
         .err()
         .unwrap();
     assert!(
@@ -182,7 +184,7 @@ fn what_is_written_reads_back() {
         "aliases": ["b"], "metadata": {"k": [1]}, "annotations": {"readOnlyHint": true},
         "permissions": {"canNetwork": true}, "sandbox": {"maxMemoryMB": 64},
     });
-    let tool = read(&object(body.clone()), &Reading::New, 5, &place)
+    let tool = read(&object(body.clone()), &RegistrationKind::New, 5, &place)
         .unwrap()
         .tool;
     assert_eq!(Value::Object(super::written(&tool)), body);
@@ -190,9 +192,14 @@ fn what_is_written_reads_back() {
         "description": null, "inputSchema": null, "env": null, "tags": null, "timeoutMs": null, "name": null,
         "annotations": null, "workingDir": null,
     });
-    let tool = read(&object(cleared), &Reading::Change(&tool), 5, &place)
-        .unwrap()
-        .tool;
+    let tool = read(
+        &object(cleared),
+        &RegistrationKind::Change(&tool),
+        5,
+        &place,
+    )
+    .unwrap()
+    .tool;
     assert_eq!((tool.name.as_str(), tool.timeout_ms), ("a", 5));
     assert!(tool.description.is_empty() && tool.input_schema.is_null() && tool.env.0.is_empty());
     assert_eq!((tool.annotations, tool.working_dir), (None, None));

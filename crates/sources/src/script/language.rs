@@ -44,7 +44,7 @@ pub struct Wanted {
 }
 
 /// How a script is run.
-pub struct Way {
+pub struct Launch {
     pub program: PathBuf,
     /// Differs when another program stands at the same place, or other packages.
     pub identity: String,
@@ -62,15 +62,15 @@ pub struct Needed {
 }
 
 /// Why a script can't be run here.
-pub struct NoWay {
+pub struct CannotLaunch {
     pub kind: ErrorType,
     pub message: String,
     pub hint: &'static str,
 }
 
-impl NoWay {
-    fn new(kind: ErrorType, message: String, hint: &'static str) -> NoWay {
-        NoWay {
+impl CannotLaunch {
+    fn new(kind: ErrorType, message: String, hint: &'static str) -> CannotLaunch {
+        CannotLaunch {
             kind,
             message,
             hint,
@@ -157,7 +157,7 @@ impl Language {
     }
 
     /// The packages that have to be installed for a script, or why what it names can't be.
-    pub fn needed(self, script: &Script) -> Result<Option<Needed>, NoWay> {
+    pub fn needed(self, script: &Script) -> Result<Option<Needed>, CannotLaunch> {
         let needed = match self {
             Language::Python => python_packages(script),
             Language::TypeScript => typescript_packages(script),
@@ -174,7 +174,7 @@ impl Language {
         place: &Place,
         scope: Scope,
         trusted: bool,
-    ) -> Result<Way, NoWay> {
+    ) -> Result<Launch, CannotLaunch> {
         match self {
             Language::Python => python_way(needed, mode, place, scope, trusted),
             Language::TypeScript => {
@@ -186,7 +186,7 @@ impl Language {
 
     /// Whose copy of the host is used. An interpreter that compiles the host has one of its own; a host that nobody
     /// writes is shared.
-    pub fn owner(self, way: &Way) -> Option<String> {
+    pub fn owner(self, way: &Launch) -> Option<String> {
         let digest = Sha256::digest(&way.identity);
         (self == Language::Python).then(|| crate::folder::hex(&digest[..8]))
     }
@@ -207,26 +207,26 @@ impl Language {
     }
 
     /// What the host is told of the script's texts.
-    pub fn told(self, script: &Script) -> Map<String, Value> {
+    pub fn load_request(self, script: &Script) -> Map<String, Value> {
         match self {
-            Language::Python => python::told(script),
-            Language::TypeScript => typescript::told(script),
+            Language::Python => python::load_request(script),
+            Language::TypeScript => typescript::load_request(script),
         }
     }
 }
 
 const NAMES_ONLY: &str = "name packages of the index with their versions, such as `requests>=2.31`; an index of your own goes into your own settings";
 
-fn python_packages(script: &Script) -> Result<Option<Needed>, NoWay> {
+fn python_packages(script: &Script) -> Result<Option<Needed>, CannotLaunch> {
     let packages = script.packages().transpose().map_err(|why| {
         let hint = "write `# /// script`, `# dependencies = [\"name\"]`, `# ///`, each on a line of its own";
         let message = format!("the packages it names can't be read: {why}");
-        NoWay::new(ErrorType::Validation, message, hint)
+        CannotLaunch::new(ErrorType::Validation, message, hint)
     })?;
     let read = packages.map(Packages::python).transpose();
     let packages = read.map_err(|why| {
         let message = format!("the packages it names can't be installed: {why}");
-        NoWay::new(ErrorType::Validation, message, NAMES_ONLY)
+        CannotLaunch::new(ErrorType::Validation, message, NAMES_ONLY)
     })?;
     Ok(packages.map(|packages| Needed {
         packages,
@@ -234,7 +234,7 @@ fn python_packages(script: &Script) -> Result<Option<Needed>, NoWay> {
     }))
 }
 
-fn typescript_packages(script: &Script) -> Result<Option<Needed>, NoWay> {
+fn typescript_packages(script: &Script) -> Result<Option<Needed>, CannotLaunch> {
     // Packages that somebody has installed beside the file are taken as they are.
     let own = script.file.with_file_name("node_modules");
     let Some(text) = script.requirements.as_deref().filter(|_| !own.is_dir()) else {
@@ -242,7 +242,7 @@ fn typescript_packages(script: &Script) -> Result<Option<Needed>, NoWay> {
     };
     let wrong = |why: String, hint: &'static str| {
         let message = format!("the package.json beside it can't be taken: {why}");
-        NoWay::new(ErrorType::Validation, message, hint)
+        CannotLaunch::new(ErrorType::Validation, message, hint)
     };
     let dependencies =
         typescript::dependencies(text).map_err(|why| wrong(why, "fix it and save"))?;
@@ -259,10 +259,10 @@ fn python_way(
     place: &Place,
     scope: Scope,
     trusted: bool,
-) -> Result<Way, NoWay> {
+) -> Result<Launch, CannotLaunch> {
     let base = python::interpreter(place, scope, trusted).map_err(|why| {
         let hint = "install Python 3.9 or later, or name one with `python = \"…\"` in config.toml";
-        NoWay::new(
+        CannotLaunch::new(
             ErrorType::Io,
             format!("no Python was found to run it: {why}"),
             hint,
@@ -276,7 +276,7 @@ fn python_way(
         ),
         None => (base.program, base.identity),
     };
-    Ok(Way {
+    Ok(Launch {
         program,
         identity,
         flags: vec!["-X".into(), "utf8".into()],
@@ -290,10 +290,10 @@ fn typescript_way(
     mode: Mode,
     own: bool,
     place: &Place,
-) -> Result<Way, NoWay> {
+) -> Result<Launch, CannotLaunch> {
     let runtime = typescript::runtime(place, script.bun(), own).map_err(|why| {
         let message = format!("nothing was found to run it: {}", why.message);
-        NoWay::new(ErrorType::Import, message, why.hint)
+        CannotLaunch::new(ErrorType::Import, message, why.hint)
     })?;
     let environment = needed.map(|needed| {
         let Needed {
@@ -306,7 +306,7 @@ fn typescript_way(
     if let Some(environment) = &environment {
         identity.push_str(environment.identity());
     }
-    Ok(Way {
+    Ok(Launch {
         program: runtime.interpreter.program,
         identity,
         flags: runtime.flags,

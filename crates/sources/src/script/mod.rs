@@ -14,13 +14,13 @@
 //!
 //! Why: `docs/design/0014-scripts.md`.
 
-pub mod draft;
 pub(crate) mod interpreter;
 mod language;
 mod leftovers;
 mod python;
 mod texts;
 mod typescript;
+pub mod undescribed;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,18 +30,18 @@ use tokio::sync::watch;
 use toolcrib_core::{Access, ErrorType, Problem};
 use toolcrib_scan::Finding;
 
-pub use draft::Draft;
 pub use language::Language;
 use leftovers::InUse;
 pub use texts::{Around, Script};
+pub use undescribed::UndescribedScript;
 
-use crate::draft::Read;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::origin::{Loaded, Origin};
+use crate::undescribed::Read;
 use crate::worker::Key;
-use crate::{Place, draft as entry};
+use crate::{Place, undescribed as entry};
 
 /// What a finding of the scan means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -215,18 +215,21 @@ pub fn read(
     if !script.may_have_tools() {
         return ready(Vec::new(), problems);
     }
-    match Draft::new(script, home, needed, place, start, project) {
+    match UndescribedScript::new(script, home, needed, place, start, project) {
         // Without the packages it can't say what it is, and nobody granted that they are installed.
         Ok(draft) if !draft.may_install() => ready_with(draft.as_text_tells(), problems),
         Ok(draft) => match draft.remembered() {
             Some(mut loaded) => {
                 loaded.problems.splice(0..0, problems);
                 match loaded.afresh {
-                    true => Read::Again(loaded, Box::new(entry::Draft::Script(draft.renewed()))),
+                    true => Read::Again(
+                        loaded,
+                        Box::new(entry::UndescribedTool::Script(draft.renewed())),
+                    ),
                     false => Read::Ready(loaded),
                 }
             }
-            None => Read::Pending(Box::new(entry::Draft::Script(draft)), problems),
+            None => Read::Pending(Box::new(entry::UndescribedTool::Script(draft)), problems),
         },
         Err(problem) => {
             problems.push(*problem);

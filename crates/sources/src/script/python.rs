@@ -103,7 +103,7 @@ fn lies_in(folder: &Path, project: Option<&Path>) -> bool {
 }
 
 /// What the host is told of the texts.
-pub fn told(script: &Script) -> Map<String, Value> {
+pub fn load_request(script: &Script) -> Map<String, Value> {
     let texts: Map<String, Value> = script
         .texts()
         .map(|(path, text)| (path.to_string_lossy().into_owned(), text.into()))

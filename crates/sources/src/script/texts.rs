@@ -66,7 +66,7 @@ struct Text {
 
 /// What is kept of a good version.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct GoodVersion {
     texts: BTreeMap<PathBuf, String>,
     requirements: Option<String>,
 }
@@ -148,7 +148,7 @@ impl Script {
         kept: &[u8],
         around: Around,
     ) -> Option<Script> {
-        let kept: Kept = serde_json::from_slice(kept).ok()?;
+        let kept: GoodVersion = serde_json::from_slice(kept).ok()?;
         let main = kept.texts.get(file)?.as_bytes();
         let read = |path: &Path| Some(kept.texts.get(path)?.as_bytes().to_vec());
         let beside = around.has(&file.with_file_name(language.requirements_file()));
@@ -160,7 +160,7 @@ impl Script {
     /// What is to be kept of it, should it turn out to be good.
     pub fn keep(&self) -> Vec<u8> {
         let texts = self.texts.iter();
-        let kept = Kept {
+        let kept = GoodVersion {
             texts: texts
                 .map(|(path, one)| (path.clone(), one.text.clone()))
                 .collect(),

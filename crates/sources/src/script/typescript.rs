@@ -183,7 +183,7 @@ pub fn dependencies(text: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// What the host is told of the texts: JavaScript, and which file each import means.
-pub fn told(script: &Script) -> Map<String, Value> {
+pub fn load_request(script: &Script) -> Map<String, Value> {
     let mut texts = Map::new();
     let mut resolved = Map::new();
     for (path, text) in script.texts() {

@@ -58,7 +58,7 @@ impl Ending {
     }
 
     /// How it ended and what it said last, as one text.
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         match self.stderr.trim_end() {
             "" => self.how.clone(),
             said => format!("{}; it last said:\n{said}", self.how),
@@ -86,7 +86,7 @@ impl Fault {
     }
 
     /// In one line, for a status or a problem.
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Fault::Start(error) => error.to_string(),
             Fault::Secret(unread) => format!("{}; {}", unread.message, unread.hint),
@@ -97,8 +97,8 @@ impl Fault {
                 "its answer to `initialize` is error {}: {}",
                 error.code, error.message
             ),
-            Fault::Unready(how) => format!("before it was ready it {}", how.told()),
-            Fault::Ended { how, .. } => format!("it {}", how.told()),
+            Fault::Unready(how) => format!("before it was ready it {}", how.message()),
+            Fault::Ended { how, .. } => format!("it {}", how.message()),
             Fault::Rpc(error) => {
                 format!("it answered with error {}: {}", error.code, error.message)
             }
@@ -110,7 +110,7 @@ impl Fault {
 
     /// What the caller of the tool `name` is told.
     pub fn into_call_error(self, name: &str) -> CallError {
-        let told = self.told();
+        let told = self.message();
         match self {
             Fault::Start(error) => {
                 let error = start_error(error);
@@ -190,7 +190,7 @@ fn ended(name: &str, how: &Ending, reached: bool) -> CallError {
     };
     let error = CallError::new(
         code,
-        format!("the tool `{name}` failed {when}: it {}", how.told()),
+        format!("the tool `{name}` failed {when}: it {}", how.message()),
     )
     .hint(format!("`{}` shows all it said on stderr", logs(name)))
     .data(json!({"stderr": how.stderr}));

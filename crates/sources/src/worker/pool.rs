@@ -20,7 +20,7 @@ use super::fault::Fault;
 use super::lease::Lease;
 use super::message::RpcError;
 use super::process::Worker;
-use super::workers::Ground;
+use super::workers::WorkerContext;
 use super::{Keep, Limits, Recipe, now_ms};
 
 pub struct Pool {
@@ -29,7 +29,7 @@ pub struct Pool {
     hidden: Hidden,
     /// The tool's name, once it is known.
     name: OnceLock<String>,
-    ground: Arc<Ground>,
+    ground: Arc<WorkerContext>,
     state: Mutex<State>,
     /// Rings when a member leaves or a call ends.
     moved: Notify,
@@ -68,7 +68,7 @@ struct Failures {
 }
 
 impl Pool {
-    pub(super) fn new(recipe: Recipe, ground: Arc<Ground>, closed: bool) -> Pool {
+    pub(super) fn new(recipe: Recipe, ground: Arc<WorkerContext>, closed: bool) -> Pool {
         let state = State {
             members: Vec::new(),
             starting: 0,
@@ -328,7 +328,7 @@ impl Pool {
     }
 
     fn failed(&self, fault: &Fault) {
-        let told = fault.told();
+        let told = fault.message();
         self.stand(|state| {
             state.failures.in_a_row += 1;
             state.failures.last = Some((Instant::now(), told.clone()));
@@ -419,7 +419,7 @@ impl Pool {
                 }
             }
             Err(fault) => {
-                let told = fault.told();
+                let told = fault.message();
                 self.stand(|state| {
                     state.standing.checked_ms = Some(now_ms());
                     state.standing.health = Health::Unhealthy;
@@ -446,7 +446,7 @@ impl Pool {
             Ok(Err(RpcError { code, message, .. })) => {
                 unhealthy(format!("it answered `health` with error {code}: {message}"))
             }
-            Err(fault) => unhealthy(fault.told()),
+            Err(fault) => unhealthy(fault.message()),
         })
     }
 

@@ -21,7 +21,7 @@ use super::fault::{Ending, Fault};
 use super::lines::{Line, Lines, Overflow};
 use super::log::Ring;
 use super::message::{Message, Outgoing, RpcError, SUPPORTED};
-use super::workers::Ground;
+use super::workers::WorkerContext;
 
 /// How long a process that has closed its stdout may take to end by itself, so that its exit code is known.
 const LAST_BREATH: Duration = Duration::from_millis(200);
@@ -69,7 +69,7 @@ struct Desk {
     ended: watch::Sender<Option<Arc<Ending>>>,
     /// Why we ended it, where it is to blame.
     blame: OnceLock<&'static str>,
-    ground: Arc<Ground>,
+    ground: Arc<WorkerContext>,
     mask: Mask,
     /// Hosts that it asked for and may not reach.
     denials: Mutex<mpsc::Receiver<Denial>>,
@@ -102,7 +102,7 @@ impl Worker {
         name: &str,
         recipe: &Recipe,
         hidden: &Hidden,
-        ground: &Arc<Ground>,
+        ground: &Arc<WorkerContext>,
     ) -> Result<Worker, Fault> {
         let secrets = recipe.read_secrets().await.map_err(Fault::Secret)?;
         hidden.add(secrets.iter().map(|(_, value)| value.as_str()));

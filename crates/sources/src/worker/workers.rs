@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use toolcrib_core::store::Logs;
-use toolcrib_core::{Hidden, Teller};
+use toolcrib_core::{Events, Hidden};
 use toolcrib_sandbox::{Environment, Launcher};
 
 use super::process::Worker;
@@ -23,11 +23,11 @@ const TICK: Duration = Duration::from_secs(1);
 pub struct Key(pub Arc<str>);
 
 /// What every worker stands on.
-pub struct Ground {
+pub struct WorkerContext {
     pub launcher: Launcher,
     pub environment: Environment,
     pub logs: Arc<dyn Logs>,
-    pub events: Teller,
+    pub events: Events,
     pub limits: Limits,
     /// Processes that are not gone yet, whichever pool they are or were of.
     running: watch::Sender<usize>,
@@ -36,10 +36,10 @@ pub struct Ground {
 }
 
 /// A process counts as long as somebody holds this.
-pub struct Running(Arc<Ground>);
+pub struct Running(Arc<WorkerContext>);
 
-impl Ground {
-    pub fn run(self: &Arc<Ground>) -> Running {
+impl WorkerContext {
+    pub fn run(self: &Arc<WorkerContext>) -> Running {
         self.running.send_modify(|count| *count += 1);
         Running(self.clone())
     }
@@ -57,7 +57,7 @@ impl Drop for Running {
 
 /// All pools of a crib.
 pub struct Workers {
-    ground: Arc<Ground>,
+    ground: Arc<WorkerContext>,
     pools: Arc<Mutex<Pools>>,
 }
 
@@ -74,10 +74,10 @@ impl Workers {
         launcher: Launcher,
         environment: Environment,
         logs: Arc<dyn Logs>,
-        events: Teller,
+        events: Events,
         limits: Limits,
     ) -> Workers {
-        let ground = Ground {
+        let ground = WorkerContext {
             launcher,
             environment,
             logs,

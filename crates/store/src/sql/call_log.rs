@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 use toolcrib_core::BoxFuture;
-use toolcrib_core::store::{CallBook, CallRecord, Kept, StoreError};
+use toolcrib_core::store::{CallBook, CallRecord, Recorded, StoreError};
 
 use super::call_writer::Writer;
 use super::db::Db;
@@ -117,18 +117,18 @@ fn failed(why: &str) -> StoreError {
 }
 
 impl CallBook for CallLog {
-    fn record(&self, record: CallRecord) -> Kept {
+    fn record(&self, record: CallRecord) -> Recorded {
         match self.queue.try_send(Box::new(record)) {
             Ok(()) => {
                 // A wake-up costs more than all else here, so it is not spent on every record.
                 if self.waiting() >= BATCH {
                     self.tally.full.notify_one();
                 }
-                Kept::Queued
+                Recorded::Queued
             }
             Err(_) => {
                 self.tally.dropped.fetch_add(1, Ordering::Relaxed);
-                Kept::Dropped
+                Recorded::Dropped
             }
         }
     }

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use toolcrib_core::store::StoreError;
 
-use super::error::{Place, is_busy};
+use super::error::{StoreLocation, is_busy};
 use super::tx::{Connection, Tx};
 use super::value::{Bound, Line, Unreadable, bind, check, values};
 use crate::file;
@@ -34,7 +34,7 @@ const POSTGRES_CONNECTIONS: u32 = 8;
 pub(super) struct Db(Arc<Inner>);
 
 struct Inner {
-    place: Place,
+    place: StoreLocation,
     pools: Pools,
     /// Rung when something of this process changed.
     nudge: Notify,
@@ -102,7 +102,7 @@ impl Db {
     pub(super) async fn sqlite(path: &Path, name: String) -> Result<Db, StoreError> {
         // Whole from now on: it is looked at again before each write, wherever the process is then.
         let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let place = Place {
+        let place = StoreLocation {
             name,
             folder: Some(path.parent().unwrap_or(path).into()),
         };
@@ -147,7 +147,7 @@ impl Db {
         options: PgConnectOptions,
         name: String,
     ) -> Result<Db, StoreError> {
-        let place = Place { name, folder: None };
+        let place = StoreLocation { name, folder: None };
         let options = options.disable_statement_logging();
         // Asked once by hand, because a pool goes on asking where nobody answers, and then only says that it waited.
         let first = timeout_at(Instant::now() + PATIENCE, options.connect()).await;
@@ -162,7 +162,7 @@ impl Db {
         Ok(Db::new(place, Pools::Postgres(pool)))
     }
 
-    fn new(place: Place, pools: Pools) -> Db {
+    fn new(place: StoreLocation, pools: Pools) -> Db {
         Db(Arc::new(Inner {
             place,
             pools,
@@ -170,7 +170,7 @@ impl Db {
         }))
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &StoreLocation {
         &self.0.place
     }
 

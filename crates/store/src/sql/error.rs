@@ -8,13 +8,13 @@ use toolcrib_core::store::StoreError;
 
 /// Where an error comes from, which is half of what it means.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct StoreLocation {
     pub(super) name: String,
     /// The folder of the file, where the store is one.
     pub(super) folder: Option<Box<Path>>,
 }
 
-impl Place {
+impl StoreLocation {
     pub(super) fn locked(&self, why: impl ToString) -> StoreError {
         StoreError::Locked {
             place: self.name.clone(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use toolcrib_core::ErrorCode;
-use toolcrib_core::store::{CallBook, CallRecord, Kept, Level, UNFINISHED};
+use toolcrib_core::store::{CallBook, CallRecord, Level, Recorded, UNFINISHED};
 use toolcrib_store::{CallCursor, CallFilter, Ending, Retention};
 
 use crate::support::{SOON, Site};
@@ -34,7 +34,7 @@ pub async fn calls_are_written_and_read_by_page(site: Site) {
     let log = store.call_log();
     let records: Vec<CallRecord> = (0..2_345).map(|n| call(n, "echo")).collect();
     for record in &records {
-        assert_eq!(log.record(record.clone()), Kept::Queued);
+        assert_eq!(log.record(record.clone()), Recorded::Queued);
     }
     log.flush(SOON).await.unwrap();
     assert_eq!(log.state().written, 2_345);

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
-use toolcrib_core::store::{CallBook, CustomTool, Kept, StoreError};
+use toolcrib_core::store::{CallBook, CustomTool, Recorded, StoreError};
 use toolcrib_store::{Store, StoreUrl};
 
 use crate::calls::call;
@@ -60,7 +60,7 @@ async fn a_file_that_is_held_is_read_and_the_log_waits() {
     assert!(began.elapsed() < Duration::from_secs(5));
     let handed = Instant::now();
     let kept = (0..30_000)
-        .filter(|n| log.record(call(*n, "echo")) == Kept::Queued)
+        .filter(|n| log.record(call(*n, "echo")) == Recorded::Queued)
         .count();
     assert!(
         handed.elapsed() < Duration::from_secs(5),

@@ -9,8 +9,8 @@ use toolcrib_store::{CallCursor, CallFilter, Ending};
 use super::reach::There;
 use super::{Done, Scene, Target};
 use crate::failure::Failure;
-use crate::memory::Memory;
 use crate::open::data_folder;
+use crate::store_handle::StoreHandle;
 use crate::wire::{RecordList, RecordView};
 
 /// How often the record is looked at when it is followed.
@@ -47,7 +47,7 @@ pub fn parse_age(text: &str) -> Result<Duration, String> {
 
 /// Where the record is read: the store, or a crib elsewhere.
 enum Record {
-    Here(Box<Memory>),
+    Here(Box<StoreHandle>),
     There(There),
 }
 
@@ -56,7 +56,7 @@ impl Shown {
         let record = match target.host.is_some() || target.port.is_some() {
             true => Record::There(There::new(scene, target)?),
             false => {
-                let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
+                let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
                 Record::Here(Box::new(memory))
             }
         };

@@ -48,7 +48,7 @@ impl Doctor {
         if printer.is_json() {
             let tools: Vec<Value> = tools
                 .iter()
-                .map(|(tool, walled)| told(tool, walled))
+                .map(|(tool, walled)| confinement_json(tool, walled))
                 .collect();
             printer.json(&json!({
                 "project": opened.project.as_ref().map(|project| &project.root),
@@ -139,7 +139,7 @@ fn tell_tool(scene: &Scene, tool: &Tool, walled: &Walled) {
     }
 }
 
-fn told(tool: &Tool, walled: &Walled) -> Value {
+fn confinement_json(tool: &Tool, walled: &Walled) -> Value {
     let name = tool.name();
     match walled {
         Walled::NotAtAll => json!({"name": name, "confined": null}),

@@ -11,9 +11,9 @@ use super::{Done, Scene};
 use crate::config::local_folders;
 use crate::config::project::{self, FoundBy, MARKER};
 use crate::failure::Failure;
-use crate::memory::{Memory, user};
 use crate::open::data_folder;
 use crate::printer::{BOLD, GREEN};
+use crate::store_handle::{StoreHandle, user};
 
 const HELLO: &str = include_str!("../../../../templates/init/hello.json");
 const CONFIG: &str = include_str!("../../../../templates/init/config.toml");
@@ -49,7 +49,7 @@ impl Init {
                 written.push(path.display().to_string());
             }
         }
-        let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
         let further = local_folders(&scene.env, &project);
         // What others can change is trusted with a word of its own only.
         let ownership = Ownership::of(&project.root, &further);

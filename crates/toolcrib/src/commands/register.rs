@@ -232,7 +232,7 @@ fn interpreted(path: &Path) -> Result<(String, Vec<String>), Failure> {
 
 /// A path without the dots that say nothing.
 fn clean(path: &Path) -> String {
-    registered::settled(path).to_string_lossy().into_owned()
+    registered::absolute(path).to_string_lossy().into_owned()
 }
 
 fn variables(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {

@@ -49,7 +49,7 @@ pub async fn connect(socket: &Path) -> Option<Box<dyn Stream>> {
 
 /// What is still owed to the client, and what a new server has to hear first.
 #[derive(Default)]
-struct Memory {
+struct RelayState {
     /// The client's `initialize` and `notifications/initialized`, for servers that come later.
     hello: Vec<Value>,
     /// Requests without an answer, by the text of their id, in the order they came.
@@ -61,7 +61,7 @@ struct Memory {
     asked: u64,
 }
 
-impl Memory {
+impl RelayState {
     /// Remembers what the client sends.
     fn sent(&mut self, message: &Value) {
         let method = message.get("method").and_then(Value::as_str);
@@ -188,7 +188,7 @@ pub async fn run(
     alone: impl AsyncFnOnce() -> Box<dyn Stream>,
 ) -> std::io::Result<()> {
     let mut client_in = BufReader::new(client_in);
-    let mut memory = Memory::default();
+    let mut memory = RelayState::default();
     let mut alone = Some(alone);
     let mut server = first;
     loop {
@@ -230,7 +230,7 @@ async fn pump(
     client_in: &mut (impl AsyncBufRead + Send + Unpin),
     client_out: &mut (impl AsyncWrite + Send + Unpin),
     server: Box<dyn Stream>,
-    memory: &mut Memory,
+    memory: &mut RelayState,
 ) -> std::io::Result<Ended> {
     let (server_in, mut server_out) = tokio::io::split(server);
     let mut server_in = BufReader::new(server_in);

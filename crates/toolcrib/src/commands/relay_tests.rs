@@ -6,8 +6,8 @@ fn call(id: u64, tool: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool}})
 }
 
-fn with_tools() -> Memory {
-    let mut memory = Memory::default();
+fn with_tools() -> RelayState {
+    let mut memory = RelayState::default();
     memory.sent(&json!({"jsonrpc": "2.0", "id": 0, "method": "tools/list"}));
     assert!(
         memory.received(&json!({"jsonrpc": "2.0", "id": 0, "result": {"tools": [
@@ -43,7 +43,7 @@ fn only_what_may_be_repeated_is_asked_again() {
 
 #[test]
 fn a_new_server_hears_the_hello_and_its_answer_is_kept_back() {
-    let mut memory = Memory::default();
+    let mut memory = RelayState::default();
     let hello = json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}});
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     memory.sent(&hello);
@@ -65,7 +65,7 @@ fn a_new_server_hears_the_hello_and_its_answer_is_kept_back() {
 
 #[test]
 fn an_unanswered_hello_is_asked_again_as_it_was() {
-    let mut memory = Memory::default();
+    let mut memory = RelayState::default();
     let hello = json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}});
     memory.sent(&hello);
     assert_eq!(memory.start_over().0, [hello]);

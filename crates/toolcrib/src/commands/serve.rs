@@ -19,13 +19,13 @@ use super::{Done, Scene};
 use crate::config::{Flags, file};
 use crate::failure::Failure;
 use crate::grantor::Grantor;
-use crate::memory::Trust;
 use crate::open::Opened;
 use crate::printer::{BOLD, DIM, YELLOW};
 use crate::registrar::Registrar;
 use crate::serve::auth::Auth;
 use crate::serve::socket::Socket;
 use crate::serve::{Readiness, Served, http};
+use crate::store_handle::Trust;
 
 /// Descriptors that `serve` asks for, where the system lets it.
 const MANY_FILES: u64 = 16_384;

@@ -55,7 +55,7 @@ impl Test {
         let took = begun.elapsed();
         reach.close().await;
         if let Reach::Here(opened, _) = &reach {
-            opened.logs.settle();
+            opened.logs.flush();
         }
         let stderr = match (&log, from) {
             (Some(log), Some(from)) => opened.logs.read(log, from, STDERR).ok(),

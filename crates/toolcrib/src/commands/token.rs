@@ -6,15 +6,15 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolcrib_core::ErrorCode;
 use toolcrib_core::words::CommandLine;
-use toolcrib_store::{NewToken, Token as Kept, Tokens};
+use toolcrib_store::{NewToken, Token as Recorded, Tokens};
 
 use super::reach::Reach;
 use super::{Done, Scene};
 use crate::failure::Failure;
-use crate::memory::Memory;
 use crate::open::data_folder;
 use crate::printer::{BOLD, GREEN, plain};
 use crate::serve::auth::Scope;
+use crate::store_handle::StoreHandle;
 use crate::wire::rfc3339;
 
 const MAX_NAME: usize = 64;
@@ -88,7 +88,7 @@ impl Token {
         if let TokenVerb::Login(_) = self.verb {
             return login(scene).await;
         }
-        let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
         let tokens = memory.store()?.tokens();
         match self.verb {
             TokenVerb::Create(create) => create.run(scene, &tokens).await,
@@ -236,13 +236,13 @@ async fn login(scene: &Scene) -> Done {
 }
 
 /// Those of this name that count.
-async fn named(tokens: &Tokens, name: &str) -> Result<Vec<Kept>, Failure> {
+async fn named(tokens: &Tokens, name: &str) -> Result<Vec<Recorded>, Failure> {
     let mut all = tokens.list().await?;
     all.retain(|token| token.name == name && state(token) == "active");
     Ok(all)
 }
 
-fn state(token: &Kept) -> &'static str {
+fn state(token: &Recorded) -> &'static str {
     match token {
         token if token.revoked_ms.is_some() => "revoked",
         token if token.expires_ms.is_some_and(|at| at <= crate::now_ms()) => "expired",
@@ -250,12 +250,12 @@ fn state(token: &Kept) -> &'static str {
     }
 }
 
-fn until(token: &Kept) -> String {
+fn until(token: &Recorded) -> String {
     let until = token.expires_ms.map(rfc3339);
     until.map_or("until it is revoked".to_owned(), |at| format!("until {at}"))
 }
 
-fn view(token: &Kept) -> Value {
+fn view(token: &Recorded) -> Value {
     json!({
         "id": token.id,
         "name": token.name,

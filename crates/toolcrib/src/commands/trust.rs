@@ -17,9 +17,9 @@ use crate::config::project::{self, FoundBy};
 use crate::config::{Flags, Project, ProjectError, local_folders};
 use crate::failure::Failure;
 use crate::grantor::Grantor;
-use crate::memory::{Memory, user};
 use crate::open::{Opened, data_folder, last_good_files};
 use crate::printer::{GREEN, plain};
+use crate::store_handle::{StoreHandle, user};
 use crate::wire::{GrantView, ToolView};
 
 /// Say yes to a project's tools, or take it back
@@ -48,7 +48,7 @@ pub struct Trust {
 
 impl Trust {
     pub async fn run(self, scene: &Scene) -> Done {
-        let memory = Memory::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
         let store = memory.store()?;
         let book = store.trusted();
         if self.list {

@@ -123,7 +123,7 @@ pub fn read(path: &Path) -> Result<ConfigFile, ConfigError> {
             ));
         }
     };
-    parse(&text).map_err(|Refusal { line, reason, hint }| {
+    parse(&text).map_err(|ParseError { line, reason, hint }| {
         let place = match line {
             Some(line) => format!("`{}` line {line}", path.display()),
             None => format!("`{}`", path.display()),
@@ -151,13 +151,13 @@ fn read_text(path: &Path) -> io::Result<String> {
 }
 
 #[derive(Debug)]
-struct Refusal {
+struct ParseError {
     line: Option<usize>,
     reason: String,
     hint: String,
 }
 
-fn parse(text: &str) -> Result<ConfigFile, Refusal> {
+fn parse(text: &str) -> Result<ConfigFile, ParseError> {
     toml::from_str(text).map_err(|error| {
         let line = error
             .span()
@@ -165,7 +165,7 @@ fn parse(text: &str) -> Result<ConfigFile, Refusal> {
         let message = error.message();
         let Some((unknown, known)) = unknown_field(message) else {
             let hint = "numbers stand bare (30000), text in quotes, lists in brackets".to_owned();
-            return Refusal {
+            return ParseError {
                 line,
                 reason: in_plain_words(message),
                 hint,
@@ -175,7 +175,7 @@ fn parse(text: &str) -> Result<ConfigFile, Refusal> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the keys here are {}", known.join(", ")),
         };
-        Refusal {
+        ParseError {
             line,
             reason: format!("unknown key `{unknown}`"),
             hint,

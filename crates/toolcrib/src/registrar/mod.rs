@@ -16,14 +16,14 @@ use toolcrib_core::{
     Binding, CallError, Crib, ErrorCode, Grant, Health, NewGrant, Permit, Problem, SourceKind,
     Status, Tool,
 };
-use toolcrib_sources::registered::{self, Examination, Reading, Yes};
+use toolcrib_sources::registered::{self, Examination, RegistrationKind, Yes};
 use toolcrib_sources::{Place, Sources};
 use toolcrib_store::{CustomTools, ToolPage};
 
 use crate::config::lets_out;
 use crate::env::Env;
-use crate::memory::{Memory, refused};
 use crate::open::Opened;
+use crate::store_handle::{StoreHandle, refused};
 use crate::wire::CheckView;
 
 pub use store::changes;
@@ -45,7 +45,7 @@ const EXAMINED: [&str; 8] = [
 ];
 
 pub struct Registrar {
-    memory: Arc<Memory>,
+    memory: Arc<StoreHandle>,
     env: Env,
     place: Arc<Place>,
     crib: Arc<Crib>,
@@ -67,7 +67,7 @@ pub enum By {
 
 /// A registration that was made or changed, and what is odd about it.
 #[derive(Debug)]
-pub struct Kept {
+pub struct SavedTool {
     pub tool: CustomTool,
     pub warnings: Vec<String>,
 }
@@ -108,16 +108,20 @@ impl Registrar {
     }
 
     /// Keeps a new registration: `active` when its program is what it is said to be, `inactive` when nobody looked.
-    pub async fn create(&self, mut body: Map<String, Value>, by: By) -> Result<Kept, CallError> {
+    pub async fn create(
+        &self,
+        mut body: Map<String, Value>,
+        by: By,
+    ) -> Result<SavedTool, CallError> {
         let validate = flag(&mut body, "validate")?.unwrap_or(true);
-        let mut read = self.read(&body, &Reading::New)?;
+        let mut read = self.read(&body, &RegistrationKind::New)?;
         self.refuse_let_out(&read.tool.name, by)?;
         let taken = self.tools()?.get(&read.tool.name).await.map_err(refused)?;
         if taken.is_some() {
             return Err(conflict(&read.tool.name, "a registered tool"));
         }
         self.is_free(&read.tool.name)?;
-        let mut warnings = told(&read.warnings);
+        let mut warnings = with_hints(&read.warnings);
         let mut asks = Permit::default();
         if validate {
             let examined = self.examine(&read.tool, Yes::Declared).await?;
@@ -129,8 +133,8 @@ impl Registrar {
         let granted = self.grant(&read.tool, asks).await?;
         let kept = self.tools()?.create(read.tool).await;
         let kept = self.or_take_back(kept.map_err(refused), granted).await?;
-        self.settle().await;
-        Ok(Kept {
+        self.catch_up().await;
+        Ok(SavedTool {
             tool: kept,
             warnings,
         })
@@ -142,12 +146,12 @@ impl Registrar {
         name: &str,
         mut body: Map<String, Value>,
         by: By,
-    ) -> Result<Kept, CallError> {
+    ) -> Result<SavedTool, CallError> {
         self.refuse_let_out(name, by)?;
         let validate = flag(&mut body, "validate")?;
         let wanted = status(&mut body)?;
         let before = self.get(name).await?;
-        let mut read = self.read(&body, &Reading::Change(&before))?;
+        let mut read = self.read(&body, &RegistrationKind::Change(&before))?;
         let touched = EXAMINED.iter().any(|key| body.contains_key(*key));
         let incomplete = read.tool.description.is_empty() || read.tool.input_schema.is_null();
         let serves = wanted.unwrap_or(before.status) == RegisteredStatus::Active;
@@ -155,7 +159,7 @@ impl Registrar {
             return Err(bad("a tool can't be `active` without being validated")
                 .hint("leave `validate` out, or leave `status` out to store it `inactive`"));
         }
-        let mut warnings = told(&read.warnings);
+        let mut warnings = with_hints(&read.warnings);
         let mut asks = Permit::default();
         let matters = touched || wanted.is_some() || (incomplete && serves);
         let inactive = wanted == Some(RegisteredStatus::Inactive);
@@ -178,8 +182,8 @@ impl Registrar {
         let granted = self.grant(&read.tool, asks).await?;
         let kept = self.tools()?.update(read.tool).await;
         let kept = self.or_take_back(kept.map_err(refused), granted).await?;
-        self.settle().await;
-        Ok(Kept {
+        self.catch_up().await;
+        Ok(SavedTool {
             tool: kept,
             warnings,
         })
@@ -242,7 +246,7 @@ impl Registrar {
         if !self.tools()?.delete(name).await.map_err(refused)? {
             return Err(missing(name));
         }
-        self.settle().await;
+        self.catch_up().await;
         Ok(())
     }
 
@@ -254,7 +258,7 @@ impl Registrar {
             let tools = self.tools()?;
             let set = tools.set_status(name, RegisteredStatus::Active, None);
             set.await.map_err(refused)?;
-            self.settle().await;
+            self.catch_up().await;
         }
         Ok(examined)
     }
@@ -319,10 +323,10 @@ impl Registrar {
     fn read(
         &self,
         body: &Map<String, Value>,
-        into: &Reading,
+        into: &RegistrationKind,
     ) -> Result<registered::Read, CallError> {
         registered::read(body, into, self.default_timeout_ms, &self.place).map_err(|problems| {
-            let errors = told(&problems);
+            let errors = with_hints(&problems);
             let messages: Vec<&str> = problems.iter().map(|one| one.message.as_str()).collect();
             let shown = messages[..messages.len().min(5)].join("; ");
             let hint = problems.first().map(|one| one.hint.clone());
@@ -377,7 +381,7 @@ impl Registrar {
     }
 
     /// Waits until the catalog has what was just changed.
-    async fn settle(&self) {
+    async fn catch_up(&self) {
         if let Some(sources) = self.sources.get() {
             sources.reread_registered().await;
         }
@@ -399,7 +403,7 @@ fn valid(examined: Examination) -> Result<CustomTool, CallError> {
         .data(data))
 }
 
-fn told(problems: &[Problem]) -> Vec<String> {
+fn with_hints(problems: &[Problem]) -> Vec<String> {
     let one = |problem: &Problem| match problem.hint.as_str() {
         "" => problem.message.clone(),
         hint => format!("{}: {hint}", problem.message),

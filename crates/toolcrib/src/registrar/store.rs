@@ -9,12 +9,12 @@ use toolcrib_core::store::{
     CustomTool, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
 };
 
-use crate::memory::Memory;
+use crate::store_handle::StoreHandle;
 
 /// How often a store that could not be opened is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-impl Registrations for Memory {
+impl Registrations for StoreHandle {
     fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
         Box::pin(async { Registrations::active(&self.store()?.custom_tools()).await })
     }
@@ -46,7 +46,7 @@ impl Registrations for Memory {
 
 /// Rings when anybody changed anything, and when a store that could not be opened is there. Ends with its last
 /// listener.
-pub fn changes(memory: &Arc<Memory>) -> watch::Receiver<u64> {
+pub fn changes(memory: &Arc<StoreHandle>) -> watch::Receiver<u64> {
     let mut store = memory.store().ok().map(|store| store.watch());
     let first = store.as_mut().map_or(0, |store| *store.borrow_and_update());
     let (tell, told) = watch::channel(first);

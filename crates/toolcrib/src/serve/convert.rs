@@ -208,23 +208,23 @@ fn attachment((index, attachment): (usize, Attachment)) -> Block {
 }
 
 /// How an error reaches the client: as a protocol error, or as a result that the model reads.
-pub enum Told<'a> {
+pub enum ErrorReply<'a> {
     /// The request can't be routed: JSON-RPC code and message.
     Protocol(i32, String),
     Result(Box<ResultView<'a>>),
 }
 
 /// The one mapping of the error table to MCP.
-pub fn error(error: &CallError) -> Told<'_> {
+pub fn error(error: &CallError) -> ErrorReply<'_> {
     let mut text = error.message.clone();
     if let Some(hint) = error.hint.as_deref().filter(|hint| !hint.is_empty()) {
         text.push_str("\nhint: ");
         text.push_str(hint);
     }
     match error.code {
-        ErrorCode::UnknownTool => Told::Protocol(-32602, text),
-        ErrorCode::Internal => Told::Protocol(-32603, text),
-        code => Told::Result(Box::new(ResultView {
+        ErrorCode::UnknownTool => ErrorReply::Protocol(-32602, text),
+        ErrorCode::Internal => ErrorReply::Protocol(-32603, text),
+        code => ErrorReply::Result(Box::new(ResultView {
             content: vec![Block::Text { text }],
             is_error: true,
             meta: Meta {
@@ -354,15 +354,19 @@ mod tests {
         for code in ErrorCode::ALL {
             let refused = CallError::new(code, "no").hint("do");
             match (code, error(&refused)) {
-                (ErrorCode::UnknownTool, Told::Protocol(number, _)) => assert_eq!(number, -32602),
-                (ErrorCode::Internal, Told::Protocol(number, _)) => assert_eq!(number, -32603),
-                (_, Told::Result(result)) => {
+                (ErrorCode::UnknownTool, ErrorReply::Protocol(number, _)) => {
+                    assert_eq!(number, -32602)
+                }
+                (ErrorCode::Internal, ErrorReply::Protocol(number, _)) => {
+                    assert_eq!(number, -32603)
+                }
+                (_, ErrorReply::Result(result)) => {
                     let result = serde_json::to_value(result).unwrap();
                     assert_eq!(result["isError"], true);
                     assert_eq!(result["content"][0]["text"], "no\nhint: do");
                     assert_eq!(result["_meta"]["toolcrib/code"], code.as_str());
                 }
-                (code, Told::Protocol(..)) => panic!("{code} is no protocol error"),
+                (code, ErrorReply::Protocol(..)) => panic!("{code} is no protocol error"),
             }
         }
     }

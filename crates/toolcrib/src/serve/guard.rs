@@ -17,7 +17,7 @@ use futures_util::future::Either;
 use toolcrib_core::{CallError, ErrorCode};
 use tower::{Layer, Service};
 
-use super::rest::Refusal;
+use super::rest::ErrorResponse;
 
 /// Puts the check in front of whatever it wraps.
 #[derive(Debug, Clone, Copy)]
@@ -154,7 +154,7 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         match self.guard.refusal(request.uri(), request.headers()) {
-            Some(error) => Either::Left(ready(Ok(Refusal::from(error).into_response()))),
+            Some(error) => Either::Left(ready(Ok(ErrorResponse::from(error).into_response()))),
             None => Either::Right(self.inner.call(request)),
         }
     }

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::{Catalog, Request};
 
 use super::auth::{Scope, Who};
-use super::convert::{self, ResultView, TTL_MS, Told};
+use super::convert::{self, ErrorReply, ResultView, TTL_MS};
 use super::{PerVersion, Served};
 
 /// The revision whose requests stand alone.
@@ -222,8 +222,8 @@ impl Lean {
         Some(match ended {
             Ok(outcome) => reply_with(message.id, convert::outcome(outcome, tool)),
             Err(error) => match convert::error(&error) {
-                Told::Result(view) => reply_with(message.id, *view),
-                Told::Protocol(code, said) => refuse(message.id, code, &said),
+                ErrorReply::Result(view) => reply_with(message.id, *view),
+                ErrorReply::Protocol(code, said) => refuse(message.id, code, &said),
             },
         })
     }

@@ -27,11 +27,11 @@ use tokio::task::JoinHandle;
 use toolcrib_core::{BoxFuture, Context, OutputId, Progress, Request};
 
 use super::auth::{Scope, Who, missing, refuse};
-use super::convert::{self, ResultView, TTL_MS, Told};
+use super::convert::{self, ErrorReply, ResultView, TTL_MS};
 use super::lean::Lean;
 use super::lines::Lines;
 use super::notices::{Changes, Steps};
-use super::rest::{MAX_BODY, Refusal, read};
+use super::rest::{ErrorResponse, MAX_BODY, read};
 use super::{PerVersion, Served};
 
 /// How much of a kept output one `resources/read` gives.
@@ -156,7 +156,7 @@ pub fn door(
             let (parts, body) = request.into_parts();
             let body = match read(body).await {
                 Ok(body) => body,
-                Err(error) => return Refusal::from(error).into_response(),
+                Err(error) => return ErrorResponse::from(error).into_response(),
             };
             if let Some(refusal) = who.refuse_messages(&body) {
                 return refusal;
@@ -276,8 +276,8 @@ impl ServerHandler for Mcp {
         match ended {
             Ok(outcome) => typed(&convert::outcome(outcome, tool)),
             Err(error) => match convert::error(&error) {
-                Told::Result(view) => typed(&view),
-                Told::Protocol(code, message) => Err(protocol_error(code, message)),
+                ErrorReply::Result(view) => typed(&view),
+                ErrorReply::Protocol(code, message) => Err(protocol_error(code, message)),
             },
         }
     }

@@ -32,8 +32,8 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::{BoxFuture, Catalog, Change, Crib};
 
 use crate::grantor::Grantor;
-use crate::memory::Memory;
 use crate::registrar::Registrar;
+use crate::store_handle::StoreHandle;
 
 /// Looks at every source again and says what changed.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Change> + Send + Sync>;
@@ -88,7 +88,7 @@ pub struct Served {
     /// The JSON Schema of the config file, for editors; empty where there is none.
     pub config_schema: String,
     /// The store, for what is read from there; none in a crib of a test's.
-    pub memory: Option<Arc<Memory>>,
+    pub memory: Option<Arc<StoreHandle>>,
     /// Where tools are registered; none where nothing is remembered.
     pub registrar: Option<Arc<Registrar>>,
     /// Where grants are given; none where nothing is remembered.
@@ -158,7 +158,7 @@ impl Served {
     }
 
     #[must_use]
-    pub fn with_memory(mut self, memory: Arc<Memory>) -> Served {
+    pub fn with_memory(mut self, memory: Arc<StoreHandle>) -> Served {
         self.memory = Some(memory);
         self
     }

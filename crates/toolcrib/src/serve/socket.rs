@@ -28,7 +28,7 @@ use super::auth::{Who, no_login};
 use super::http::GRACE;
 use super::lines::Lines;
 use super::mcp::Mcp;
-use super::rest::Refusal;
+use super::rest::ErrorResponse;
 use super::{Served, rest};
 
 /// Where a relay knocks.
@@ -131,7 +131,7 @@ async fn connection(stream: UnixStream, router: Router) {
 fn login_url(login: Option<String>) -> Response {
     match login {
         Some(login) => Json(json!({"login": login})).into_response(),
-        None => Refusal::from(no_login()).into_response(),
+        None => ErrorResponse::from(no_login()).into_response(),
     }
 }
 

@@ -17,17 +17,17 @@ use crate::config::Flags;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::grantor::Grantor;
-use crate::memory::Trust;
 use crate::open::Opened;
 use crate::printer::{BOLD, GREEN, YELLOW, plain};
+use crate::store_handle::Trust;
 
 mod build;
-mod draft;
 mod shelf;
+mod staging;
 mod template;
 
-use draft::Draft;
 use shelf::{global_folder, local_folder, make_folder, refuse_taken, taken, unwritable};
+use staging::StagingFolder;
 use template::Template;
 
 /// Arguments that every template's tool takes.
@@ -130,7 +130,7 @@ impl New {
             io::ErrorKind::AlreadyExists => taken(name, &entry),
             _ => unwritable(&entry, error),
         };
-        let draft = Draft::in_folder(tools).map_err(refused)?;
+        let draft = StagingFolder::in_folder(tools).map_err(refused)?;
         let mut names = Vec::new();
         for file in template.files() {
             draft

@@ -10,7 +10,7 @@ use toolcrib_core::{CallError, ErrorCode};
 use toolcrib_store::{Store, StoreError, Token, Tokens, Verdict, fingerprint};
 
 use super::{Scopes, Who};
-use crate::memory::Memory;
+use crate::store_handle::StoreHandle;
 
 /// How long a verified token is taken at its word, should nobody tell of changes.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
@@ -25,14 +25,14 @@ const MAX_KNOWN: usize = 1_024;
 
 /// Checks tokens.
 pub struct Keys {
-    memory: Arc<Memory>,
+    memory: Arc<StoreHandle>,
     changes: OnceLock<watch::Receiver<u64>>,
     /// By the hash of the secret; the secret itself is kept nowhere.
-    known: Mutex<HashMap<[u8; 32], Known>>,
+    known: Mutex<HashMap<[u8; 32], CachedToken>>,
 }
 
 /// A token that was verified a moment ago.
-struct Known {
+struct CachedToken {
     who: Who,
     at: Instant,
     /// The store's number of changes before it was asked.
@@ -41,7 +41,7 @@ struct Known {
 }
 
 impl Keys {
-    pub fn new(memory: Arc<Memory>) -> Keys {
+    pub fn new(memory: Arc<StoreHandle>) -> Keys {
         Keys {
             memory,
             changes: OnceLock::new(),
@@ -77,7 +77,7 @@ impl Keys {
             token.agent.as_deref(),
             Scopes::named(&token.scopes),
         );
-        let entry = Known {
+        let entry = CachedToken {
             who: who.clone(),
             at: Instant::now(),
             revision,
@@ -154,7 +154,7 @@ impl Keys {
         self.changes.get()
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

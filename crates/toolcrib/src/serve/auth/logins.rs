@@ -11,15 +11,15 @@ use toolcrib_store::{fingerprint, new_secret};
 const CODE_LIFE: Duration = Duration::from_secs(10 * 60);
 pub const SESSION_LIFE: Duration = Duration::from_secs(12 * 3_600);
 /// The oldest go when there are more.
-const MAX_KEPT: usize = 64;
+const MAX_SECRETS: usize = 64;
 
 /// What a code or a session is looked up by.
 pub type Key = [u8; 32];
 
 /// Codes and sessions that count. Neither is kept itself, only its hash, by which it is found.
 pub struct Logins {
-    codes: Mutex<Kept>,
-    sessions: Mutex<Kept>,
+    codes: Mutex<ExpiringSecrets>,
+    sessions: Mutex<ExpiringSecrets>,
     code_life: Duration,
     session_life: Duration,
 }
@@ -72,19 +72,19 @@ impl Logins {
     }
 }
 
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock(kept: &Mutex<ExpiringSecrets>) -> MutexGuard<'_, ExpiringSecrets> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Hashes of secrets, and until when each counts.
 #[derive(Default)]
-struct Kept(HashMap<Key, Instant>);
+struct ExpiringSecrets(HashMap<Key, Instant>);
 
-impl Kept {
+impl ExpiringSecrets {
     fn insert(&mut self, secret: &str, life: Duration) {
         let now = Instant::now();
         self.0.retain(|_, until| *until > now);
-        if self.0.len() >= MAX_KEPT {
+        if self.0.len() >= MAX_SECRETS {
             let oldest = self.0.iter().min_by_key(|(_, until)| **until);
             if let Some(oldest) = oldest.map(|(key, _)| *key) {
                 self.0.remove(&oldest);
@@ -139,9 +139,11 @@ mod tests {
     fn no_more_are_kept_than_people_need() {
         let logins = Logins::default();
         let first = logins.new_code().unwrap();
-        let codes: Vec<String> = (0..MAX_KEPT).map(|_| logins.new_code().unwrap()).collect();
-        assert_eq!(lock(&logins.codes).0.len(), MAX_KEPT);
+        let codes: Vec<String> = (0..MAX_SECRETS)
+            .map(|_| logins.new_code().unwrap())
+            .collect();
+        assert_eq!(lock(&logins.codes).0.len(), MAX_SECRETS);
         assert_eq!(logins.redeem(&first).unwrap(), None);
-        assert!(logins.redeem(&codes[MAX_KEPT - 1]).unwrap().is_some());
+        assert!(logins.redeem(&codes[MAX_SECRETS - 1]).unwrap().is_some());
     }
 }

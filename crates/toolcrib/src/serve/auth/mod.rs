@@ -20,9 +20,9 @@ use futures_util::StreamExt;
 use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::{CallError, Caller, ErrorCode};
 
-use super::rest::{OPEN, Refusal};
+use super::rest::{ErrorResponse, OPEN};
 use super::visitors::Visitor;
-use crate::memory::Memory;
+use crate::store_handle::StoreHandle;
 
 mod keys;
 mod logins;
@@ -43,10 +43,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Who asks. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Who(Arc<Known>);
+pub struct Who(Arc<Identity>);
 
 #[derive(Debug)]
-struct Known {
+struct Identity {
     scopes: Scopes,
     agent: Arc<str>,
     proof: Proof,
@@ -56,7 +56,7 @@ struct Known {
 #[derive(Debug)]
 enum Proof {
     /// They got where only the owner gets.
-    Place,
+    Owner,
     /// Nobody asks for one.
     None,
     /// The id of the token that they showed.
@@ -68,7 +68,7 @@ impl Who {
     /// Whoever needs no token.
     pub fn owner() -> Who {
         static OWNER: LazyLock<Who> =
-            LazyLock::new(|| Who::new(Scopes::all(), DEFAULT_AGENT, Proof::Place));
+            LazyLock::new(|| Who::new(Scopes::all(), DEFAULT_AGENT, Proof::Owner));
         OWNER.clone()
     }
 
@@ -81,7 +81,7 @@ impl Who {
 
     /// Is it the owner for sure, and not whoever holds a token or came to an open port?
     pub fn is_owner(&self) -> bool {
-        matches!(self.0.proof, Proof::Place)
+        matches!(self.0.proof, Proof::Owner)
     }
 
     fn token(id: &str, agent: Option<&str>, scopes: Scopes) -> Who {
@@ -102,7 +102,7 @@ impl Who {
 
     fn new(scopes: Scopes, agent: &str, proof: Proof) -> Who {
         let agent = agent.into();
-        Who(Arc::new(Known {
+        Who(Arc::new(Identity {
             scopes,
             agent,
             proof,
@@ -124,7 +124,7 @@ impl Who {
             agent: self.0.agent.clone(),
             token: match &self.0.proof {
                 Proof::Token(id) => Some(id.clone()),
-                Proof::Place | Proof::None | Proof::Session(_) => None,
+                Proof::Owner | Proof::None | Proof::Session(_) => None,
             },
         }
     }
@@ -169,7 +169,7 @@ impl Auth {
     }
 
     /// Tokens of this store, and logins of this process; `port` is where it listens.
-    pub fn on(memory: Arc<Memory>, port: u16) -> Auth {
+    pub fn on(memory: Arc<StoreHandle>, port: u16) -> Auth {
         Auth(Some(Arc::new(Door {
             keys: Keys::new(memory),
             logins: Logins::default(),
@@ -252,7 +252,7 @@ impl Door {
     /// Ends when who asked no longer counts.
     async fn ended(self: Arc<Door>, who: Who) {
         match &who.0.proof {
-            Proof::Place | Proof::None => std::future::pending().await,
+            Proof::Owner | Proof::None => std::future::pending().await,
             Proof::Token(id) => self.keys.ended(id).await,
             Proof::Session(key) => {
                 while self.logins.counts(key) {
@@ -317,7 +317,7 @@ pub fn refuse(error: CallError, scope: Option<Scope>) -> Response {
         ),
         _ => String::new(),
     };
-    let mut response = Refusal::from(error).into_response();
+    let mut response = ErrorResponse::from(error).into_response();
     if let Ok(challenge) = HeaderValue::from_str(&challenge)
         && !challenge.is_empty()
     {

@@ -7,7 +7,7 @@ use super::*;
 use crate::env::Env;
 
 struct World {
-    memory: Arc<Memory>,
+    memory: Arc<StoreHandle>,
     store: Store,
     _folder: tempfile::TempDir,
 }
@@ -16,7 +16,7 @@ impl World {
     async fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
         let env = Env::of(&[], folder.path());
-        let memory = Arc::new(Memory::open(&env, folder.path()).await.unwrap());
+        let memory = Arc::new(StoreHandle::open(&env, folder.path()).await.unwrap());
         let store = memory.store().unwrap();
         World {
             memory,

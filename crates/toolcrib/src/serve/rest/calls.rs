@@ -11,9 +11,9 @@ use toolcrib_core::{CallError, ErrorCode};
 use toolcrib_store::{CallCursor, CallFilter, Calls, Ending};
 use utoipa::IntoParams;
 
-use super::{Refusal, bad_request, json, named};
-use crate::memory::refused;
+use super::{ErrorResponse, bad_request, json, named};
 use crate::serve::Served;
+use crate::store_handle::refused;
 use crate::wire::{ErrorView, RecordList, RecordView};
 
 const DEFAULT_LIMIT: usize = 100;
@@ -57,7 +57,7 @@ pub struct Filter {
 pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let Query(asked) = filter.map_err(|error| {
         let said: String = error.body_text().chars().take(300).collect();
         bad_request(format!("the query can't be read: {said}")).hint(
@@ -107,7 +107,7 @@ pub async fn list(
 pub async fn show(
     State(served): State<Arc<Served>>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let id = named(id)?;
     // No other character is in any id, and not every store takes every character.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);

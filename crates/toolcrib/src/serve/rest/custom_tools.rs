@@ -13,8 +13,8 @@ use toolcrib_core::store::{CustomTool, RegisteredStatus};
 use toolcrib_core::{CallError, ErrorCode};
 use utoipa::IntoParams;
 
-use super::{Refusal, bad_request, body, json, named, tools};
-use crate::registrar::{By, Kept, Registrar};
+use super::{ErrorResponse, bad_request, body, json, named, tools};
+use crate::registrar::{By, Registrar, SavedTool};
 use crate::serve::Served;
 use crate::serve::auth::Who;
 use crate::wire::{
@@ -42,7 +42,7 @@ pub struct Filter {
     offset: Option<u64>,
 }
 
-fn registrar(served: &Served) -> Result<&Registrar, Refusal> {
+fn registrar(served: &Served) -> Result<&Registrar, ErrorResponse> {
     served.registrar.as_deref().ok_or_else(|| {
         CallError::unavailable("this server keeps no registrations")
             .hint("start one with `toolcrib serve`")
@@ -69,7 +69,7 @@ fn by(who: &Who) -> By {
     }
 }
 
-fn kept(registrar: &Registrar, status: StatusCode, kept: Kept) -> Response {
+fn kept(registrar: &Registrar, status: StatusCode, kept: SavedTool) -> Response {
     let mut view = view(registrar, kept.tool);
     view.warnings = kept.warnings;
     json(status, &view)
@@ -101,7 +101,7 @@ async fn object(body: Body) -> Result<Map<String, Value>, CallError> {
 pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let Query(filter) = filter.map_err(|error| {
         let said: String = error.body_text().chars().take(300).collect();
         bad_request(format!("the query can't be read: {said}"))
@@ -153,7 +153,7 @@ pub async fn create(
     State(served): State<Arc<Served>>,
     who: Who,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let registrar = registrar(&served)?;
     let made = registrar.create(object(body).await?, by(&who)).await?;
     Ok(kept(registrar, StatusCode::CREATED, made))
@@ -174,7 +174,7 @@ pub async fn create(
 pub async fn show(
     State(served): State<Arc<Served>>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
     let registrar = registrar(&served)?;
     let tool = registrar.get(&name).await?;
@@ -202,7 +202,7 @@ pub async fn update(
     who: Who,
     name: Result<Path<String>, PathRejection>,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
     let registrar = registrar(&served)?;
     let body = object(body).await?;
@@ -225,7 +225,7 @@ pub async fn update(
 pub async fn remove(
     State(served): State<Arc<Served>>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     registrar(&served)?.remove(&named(name)?).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -246,7 +246,7 @@ pub async fn remove(
 pub async fn validate(
     State(served): State<Arc<Served>>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let examined = registrar(&served)?.validate(&named(name)?).await?;
     Ok(json(StatusCode::OK, &ValidationView::from(examined)))
 }
@@ -266,7 +266,7 @@ pub async fn validate(
 pub async fn health(
     State(served): State<Arc<Served>>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let checked = registrar(&served)?.health(&named(name)?).await?;
     Ok(json(StatusCode::OK, &checked))
 }
@@ -297,7 +297,7 @@ pub async fn test(
     who: Who,
     name: Result<Path<String>, PathRejection>,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
     let bytes = body::read(body).await?;
     let TestBody { input } = body::parse(&bytes).map_err(|error| match error.code {

@@ -11,7 +11,7 @@ use serde_json::{Value, json as object};
 use toolcrib_core::{Catalog, Tool};
 use utoipa::IntoParams;
 
-use super::{Refusal, bad_request, json};
+use super::{ErrorResponse, bad_request, json};
 use crate::serve::{Served, convert};
 use crate::wire::{DefinitionList, ErrorView, Form};
 
@@ -35,7 +35,7 @@ pub struct Wanted {
 pub async fn definitions(
     State(served): State<Arc<Served>>,
     wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let Query(wanted) = wanted.map_err(|error| {
         let said: String = error.body_text().chars().take(300).collect();
         bad_request(format!("the query can't be read: {said}"))

@@ -11,7 +11,7 @@ use axum::http::header::{
 use axum::response::{IntoResponse, Redirect, Response};
 use toolcrib_core::{CallError, ErrorCode};
 
-use super::{Refusal, json_bytes};
+use super::{ErrorResponse, json_bytes};
 use crate::serve::Served;
 use crate::wire::ErrorView;
 
@@ -27,7 +27,7 @@ const PAGE: &str = include_str!("../docs.html");
         (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
     )
 )]
-pub async fn openapi_json() -> Result<Response, Refusal> {
+pub async fn openapi_json() -> Result<Response, ErrorResponse> {
     // The document depends on nothing but the program, so one is made for its life.
     static DOCUMENT: OnceLock<Option<Bytes>> = OnceLock::new();
     let document =
@@ -70,7 +70,7 @@ pub async fn page() -> Response {
         (status = 404, description = "`not_found`: this server was started without one", body = ErrorView),
     )
 )]
-pub async fn config_schema(State(served): State<Arc<Served>>) -> Result<Response, Refusal> {
+pub async fn config_schema(State(served): State<Arc<Served>>) -> Result<Response, ErrorResponse> {
     match served.config_schema.as_str() {
         "" => Err(CallError::new(
             ErrorCode::NotFound,

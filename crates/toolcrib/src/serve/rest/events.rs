@@ -12,7 +12,7 @@ use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use toolcrib_core::{CallError, ErrorCode};
 
-use super::Refusal;
+use super::ErrorResponse;
 use crate::serve::{MAX_LISTENERS, Served};
 use crate::wire::{ErrorView, LaggedView, event_json};
 
@@ -33,14 +33,14 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 )]
 pub async fn listen(
     State(served): State<Arc<Served>>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ErrorResponse> {
     // Listeners stay, so they get only a part of the connections there are.
     let place = served.listeners.clone().try_acquire_owned().map_err(|_| {
         let message = format!("{MAX_LISTENERS} listen already");
         CallError::new(ErrorCode::LimitReached, message).hint("close a stream that is not needed")
     })?;
     let events = BroadcastStream::new(served.crib.changes())
-        .filter_map(async |event| told(event).map(Ok))
+        .filter_map(async |event| server_sent(event).map(Ok))
         .take_until(served.shutdown.clone().cancelled_owned())
         .map(move |event| {
             // The place is given back with the stream.
@@ -50,7 +50,7 @@ pub async fn listen(
     Ok(Sse::new(Box::pin(events)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-fn told(event: Result<toolcrib_core::Event, BroadcastStreamRecvError>) -> Option<Event> {
+fn server_sent(event: Result<toolcrib_core::Event, BroadcastStreamRecvError>) -> Option<Event> {
     let (name, data) = match event {
         Ok(event) => (event.name(), event_json(&event)),
         Err(BroadcastStreamRecvError::Lagged(missed)) => {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toolcrib_core::CallError;
 use utoipa::IntoParams;
 
-use super::{Refusal, bad_request, body, json, named};
+use super::{ErrorResponse, bad_request, body, json, named};
 use crate::grantor::Grantor;
 use crate::serve::Served;
 use crate::wire::{ErrorView, GrantCreate, GrantList, GrantView};
@@ -26,7 +26,7 @@ pub struct Filter {
     tool: Option<String>,
 }
 
-fn grantor(served: &Served) -> Result<&Grantor, Refusal> {
+fn grantor(served: &Served) -> Result<&Grantor, ErrorResponse> {
     served.grantor.as_deref().ok_or_else(|| {
         CallError::unavailable("this server keeps no grants")
             .hint("start one with `toolcrib serve`")
@@ -47,7 +47,7 @@ fn grantor(served: &Served) -> Result<&Grantor, Refusal> {
 pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let Query(filter) = filter.map_err(|error| {
         let said: String = error.body_text().chars().take(300).collect();
         bad_request(format!("the query can't be read: {said}")).hint("it takes `tool`")
@@ -69,7 +69,10 @@ pub async fn list(
         (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
     )
 )]
-pub async fn create(State(served): State<Arc<Served>>, body: Body) -> Result<Response, Refusal> {
+pub async fn create(
+    State(served): State<Arc<Served>>,
+    body: Body,
+) -> Result<Response, ErrorResponse> {
     let shape = "send a JSON object such as {\"tool\": \"weather\", \"all\": true}";
     let bytes = body::read(body).await?;
     let wanted: GrantCreate = body::parse(&bytes).map_err(|error| error.hint(shape))?;
@@ -95,7 +98,7 @@ pub async fn create(State(served): State<Arc<Served>>, body: Body) -> Result<Res
 pub async fn remove(
     State(served): State<Arc<Served>>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     grantor(&served)?.take(&named(id)?).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toolcrib_core::{CallError, ErrorCode};
 use utoipa::IntoParams;
 
-use super::{Refusal, bad_request};
+use super::{ErrorResponse, bad_request};
 use crate::serve::auth::{Auth, SESSION_LIFE, Who, refuse};
 use crate::wire::ErrorView;
 
@@ -41,7 +41,7 @@ pub async fn log_in(
     let Query(Code { code }) = code.map_err(|_| {
         let error = bad_request("there is no `code` in the query")
             .hint("open the login URL as `toolcrib serve` printed it");
-        Refusal::from(error).into_response()
+        ErrorResponse::from(error).into_response()
     })?;
     let session = door(auth)
         .and_then(|auth| auth.log_in(&code))
@@ -60,7 +60,7 @@ pub async fn log_in(
         (status = 404, description = "`not_found`: this crib asks for no token", body = ErrorView),
     )
 )]
-pub async fn log_out(auth: Option<Extension<Auth>>, who: Who) -> Result<Response, Refusal> {
+pub async fn log_out(auth: Option<Extension<Auth>>, who: Who) -> Result<Response, ErrorResponse> {
     let name = door(auth)?.log_out(&who)?;
     let cookie = format!("{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
     Ok((StatusCode::NO_CONTENT, private(&cookie)).into_response())

@@ -141,21 +141,21 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     outside().nest("/api", api()).into_openapi()
 }
 
-async fn no_route(uri: Uri) -> Refusal {
+async fn no_route(uri: Uri) -> ErrorResponse {
     let path: String = uri.path().chars().take(200).collect();
     CallError::new(ErrorCode::NotFound, format!("there is no route `{path}`"))
         .hint("GET /docs lists the routes there are")
         .into()
 }
 
-async fn no_method(method: Method, uri: Uri) -> Refusal {
+async fn no_method(method: Method, uri: Uri) -> ErrorResponse {
     let path: String = uri.path().chars().take(200).collect();
     let error = CallError::new(
         ErrorCode::BadRequest,
         format!("`{path}` does not take {method}"),
     )
     .hint("GET /docs lists the routes there are; the Allow header names the methods of this one");
-    Refusal {
+    ErrorResponse {
         status: StatusCode::METHOD_NOT_ALLOWED,
         error,
     }
@@ -163,22 +163,22 @@ async fn no_method(method: Method, uri: Uri) -> Refusal {
 
 /// An answer that says no: an error, and the status it is sent with.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct ErrorResponse {
     status: StatusCode,
     error: CallError,
 }
 
-impl From<CallError> for Refusal {
-    fn from(error: CallError) -> Refusal {
+impl From<CallError> for ErrorResponse {
+    fn from(error: CallError) -> ErrorResponse {
         let status = StatusCode::from_u16(http_status(error.code));
-        Refusal {
+        ErrorResponse {
             status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             error,
         }
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         json(self.status, &ErrorView::from(&self.error))
     }
@@ -210,7 +210,7 @@ fn bad_request(message: impl Into<String>) -> CallError {
 }
 
 /// The name in a route's path.
-fn named(path: Result<Path<String>, PathRejection>) -> Result<String, Refusal> {
+fn named(path: Result<Path<String>, PathRejection>) -> Result<String, ErrorResponse> {
     match path {
         Ok(Path(name)) => Ok(name),
         Err(_) => Err(bad_request("the path holds bytes that are not UTF-8")

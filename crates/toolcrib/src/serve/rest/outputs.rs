@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use toolcrib_core::{CallError, ErrorCode, OutputId, Outputs};
 
-use super::{Refusal, bad_request, named};
+use super::{ErrorResponse, bad_request, named};
 use crate::serve::Served;
 use crate::serve::auth::Who;
 use crate::wire::ErrorView;
@@ -46,7 +46,7 @@ pub async fn read(
     who: Who,
     id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let id = OutputId::parse(&named(id)?).ok_or_else(not_found)?;
     let outputs = served.crib.outputs().clone();
     // One byte is enough to learn the size of the whole.
@@ -63,11 +63,11 @@ pub async fn read(
     };
     let asked = headers
         .get(RANGE)
-        .map(|range| Asked::parse(range.to_str().unwrap_or_default(), total));
+        .map(|range| RangeRequest::parse(range.to_str().unwrap_or_default(), total));
     let (status, range) = match asked {
-        None | Some(Asked::Whole) => (StatusCode::OK, 0..total),
-        Some(Asked::Part(range)) => (StatusCode::PARTIAL_CONTENT, range),
-        Some(Asked::Unsatisfiable) => return Ok(outside(total)),
+        None | Some(RangeRequest::Whole) => (StatusCode::OK, 0..total),
+        Some(RangeRequest::Part(range)) => (StatusCode::PARTIAL_CONTENT, range),
+        Some(RangeRequest::Unsatisfiable) => return Ok(outside(total)),
     };
     let mut response = Response::builder()
         .status(status)
@@ -97,7 +97,7 @@ fn outside(total: u64) -> Response {
         "the range does not lie within the {total} bytes of the output"
     ))
     .hint("ask for one range such as `bytes=0-999`, `bytes=1000-` or `bytes=-500`");
-    let refusal = Refusal {
+    let refusal = ErrorResponse {
         status: StatusCode::RANGE_NOT_SATISFIABLE,
         error,
     };
@@ -106,24 +106,24 @@ fn outside(total: u64) -> Response {
 
 /// What a Range header asks for.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum RangeRequest {
     /// A unit that we do not know is passed over, as HTTP says.
     Whole,
     Part(Range<u64>),
     Unsatisfiable,
 }
 
-impl Asked {
-    fn parse(header: &str, total: u64) -> Asked {
+impl RangeRequest {
+    fn parse(header: &str, total: u64) -> RangeRequest {
         let Some((unit, range)) = header.split_once('=') else {
-            return Asked::Unsatisfiable;
+            return RangeRequest::Unsatisfiable;
         };
         if !unit.trim().eq_ignore_ascii_case("bytes") {
-            return Asked::Whole;
+            return RangeRequest::Whole;
         }
-        match Asked::range(range.trim(), total) {
-            Some(range) if range.start < range.end => Asked::Part(range),
-            _ => Asked::Unsatisfiable,
+        match RangeRequest::range(range.trim(), total) {
+            Some(range) if range.start < range.end => RangeRequest::Part(range),
+            _ => RangeRequest::Unsatisfiable,
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn ranges_are_read_as_http_says() {
-        let part = Asked::Part;
+        let part = RangeRequest::Part;
         for (header, asked) in [
             ("bytes=0-0", part(0..1)),
             ("bytes=2-4", part(2..5)),
@@ -186,19 +186,22 @@ mod tests {
             ("bytes=-3", part(7..10)),
             ("bytes=-30", part(0..10)),
             ("Bytes= 1-2", part(1..3)),
-            ("lines=1-2", Asked::Whole),
-            ("bytes=10-", Asked::Unsatisfiable),
-            ("bytes=10-12", Asked::Unsatisfiable),
-            ("bytes=-0", Asked::Unsatisfiable),
-            ("bytes=4-2", Asked::Unsatisfiable),
-            ("bytes=-", Asked::Unsatisfiable),
-            ("bytes=a-b", Asked::Unsatisfiable),
-            ("bytes=+1-2", Asked::Unsatisfiable),
-            ("bytes=0-1,3-4", Asked::Unsatisfiable),
-            ("bytes", Asked::Unsatisfiable),
+            ("lines=1-2", RangeRequest::Whole),
+            ("bytes=10-", RangeRequest::Unsatisfiable),
+            ("bytes=10-12", RangeRequest::Unsatisfiable),
+            ("bytes=-0", RangeRequest::Unsatisfiable),
+            ("bytes=4-2", RangeRequest::Unsatisfiable),
+            ("bytes=-", RangeRequest::Unsatisfiable),
+            ("bytes=a-b", RangeRequest::Unsatisfiable),
+            ("bytes=+1-2", RangeRequest::Unsatisfiable),
+            ("bytes=0-1,3-4", RangeRequest::Unsatisfiable),
+            ("bytes", RangeRequest::Unsatisfiable),
         ] {
-            assert_eq!(Asked::parse(header, 10), asked, "{header}");
+            assert_eq!(RangeRequest::parse(header, 10), asked, "{header}");
         }
-        assert_eq!(Asked::parse("bytes=-5", 0), Asked::Unsatisfiable);
+        assert_eq!(
+            RangeRequest::parse("bytes=-5", 0),
+            RangeRequest::Unsatisfiable
+        );
     }
 }

@@ -12,7 +12,7 @@ use toolcrib_core::crib::unknown_tool;
 use toolcrib_core::{CallError, Context, Request, SourceKind, Status};
 use utoipa::IntoParams;
 
-use super::{Refusal, bad_request, body, json, json_bytes, named};
+use super::{ErrorResponse, bad_request, body, json, json_bytes, named};
 use crate::serve::auth::Who;
 use crate::serve::{CLIENT, Served};
 use crate::wire::{
@@ -51,7 +51,7 @@ pub struct Filter {
 pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let Query(filter) = filter.map_err(|error| {
         let said: String = error.body_text().chars().take(300).collect();
         bad_request(format!("the query can't be read: {said}"))
@@ -141,7 +141,7 @@ fn whole_list(served: &Served) -> Bytes {
 pub async fn show(
     State(served): State<Arc<Served>>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
     let catalog = served.crib.tools();
     match catalog.get(&name) {
@@ -164,7 +164,7 @@ pub async fn show(
 pub async fn check(
     State(served): State<Arc<Served>>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
     let catalog = served.crib.tools();
     match catalog.get(&name) {
@@ -198,7 +198,7 @@ pub async fn call(
     who: Who,
     name: Result<Path<String>, PathRejection>,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let tool = named(name)?;
     let body = body::parse(&body::read(body).await?)?;
     run(served, &who, tool, body).await
@@ -210,7 +210,7 @@ pub async fn run(
     who: &Who,
     tool: String,
     body: CallBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let CallBody {
         arguments,
         run_id,
@@ -276,7 +276,7 @@ pub async fn errors(State(served): State<Arc<Served>>) -> Response {
         (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
     )
 )]
-pub async fn reload(State(served): State<Arc<Served>>) -> Result<Response, Refusal> {
+pub async fn reload(State(served): State<Arc<Served>>) -> Result<Response, ErrorResponse> {
     // A task of its own: a reload that was begun is brought to its end, whoever stopped waiting for it.
     match tokio::spawn((served.reload)()).await {
         Ok(change) => Ok(json(

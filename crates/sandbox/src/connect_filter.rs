@@ -55,14 +55,14 @@ struct Addition {
 }
 
 /// Who is asked about one tool's connections.
-pub(crate) struct Asked {
+pub(crate) struct ConnectFilter {
     /// Where the tool's proxy listens.
     pub proxy: SocketAddr,
     pub guests: Guests,
     pub denied: Option<mpsc::Sender<Denial>>,
 }
 
-impl Asked {
+impl ConnectFilter {
     /// Answers until nobody is left to ask.
     pub(crate) async fn attend(self, listener: OwnedFd) -> io::Result<()> {
         // SAFETY: the descriptor is owned, and stays open until the object that is made here lets go of it.

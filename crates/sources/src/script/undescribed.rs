@@ -14,16 +14,16 @@ use super::unasked;
 use super::{Around, Script};
 use crate::Place;
 use crate::confine::Workshop;
-use crate::draft::Afterwards;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::install::{Install, Mode, Progress};
 use crate::origin::Loaded;
+use crate::undescribed::Afterwards;
 use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED, said as said_by_tool};
 
 /// A script that may still have to be asked what it has.
-pub struct Draft {
+pub struct UndescribedScript {
     script: Arc<Script>,
     home: Home,
     place: Arc<Place>,
@@ -51,7 +51,7 @@ impl Run for Waiting {
     }
 }
 
-impl Draft {
+impl UndescribedScript {
     /// `start` is the folder in which its process starts, `project` whether all of its folder is trusted.
     pub fn new(
         script: Script,
@@ -60,7 +60,7 @@ impl Draft {
         place: &Arc<Place>,
         start: &Path,
         project: bool,
-    ) -> Result<Draft, Box<Problem>> {
+    ) -> Result<UndescribedScript, Box<Problem>> {
         let problem = |kind, message: String, hint: &str| {
             let problem = Problem::error(home.source, kind, message).hint(hint);
             Box::new(problem.file(&script.file))
@@ -127,7 +127,7 @@ impl Draft {
                 .map(|environment| environment.folder.clone()),
         );
         let workshop = Workshop::new(blueprint, place.scripts.current(&key), own);
-        Ok(Draft {
+        Ok(UndescribedScript {
             script,
             home,
             place: place.clone(),
@@ -210,10 +210,10 @@ impl Draft {
     }
 
     /// The same script with workers of its own, because those there are may say what was true when they started.
-    pub fn renewed(self) -> Draft {
+    pub fn renewed(self) -> UndescribedScript {
         let key = self.place.scripts.renewed(&self.key);
         let workshop = self.workshop.renamed(key);
-        Draft { workshop, ..self }
+        UndescribedScript { workshop, ..self }
     }
 
     /// Are the packages there that it needs? From then on they are in use.
@@ -281,7 +281,7 @@ impl Draft {
     /// Why the host did not describe the script.
     fn problem(&self, fault: Fault) -> Problem {
         let source = self.home.source;
-        let told = fault.told();
+        let told = fault.message();
         match fault {
             Fault::Refused(error) if error.code == NOT_LOADED => {
                 let mut said = error.data.unwrap_or_default();
@@ -294,7 +294,7 @@ impl Draft {
                     .hint("do slow work inside the tool's function, not where the file is loaded")
             }
             Fault::Unready(how) => {
-                let message = format!("while it was loaded its process {}", how.told());
+                let message = format!("while it was loaded its process {}", how.message());
                 Problem::error(source, ErrorType::Import, message)
                     .hint("fix what the file does outside of its functions, and save")
             }
@@ -375,7 +375,7 @@ fn greeting(script: Arc<Script>, environment: Option<&Install>, place: &Place) -
     let directory = place.directory().to_path_buf();
     let modules = environment.map(|environment| environment.folder.join("node_modules"));
     Greeting(Arc::new(move || {
-        let mut told = script.language.told(&script);
+        let mut told = script.language.load_request(&script);
         told.insert("file".to_owned(), json!(script.file));
         told.insert("stem".to_owned(), json!(script.stem));
         told.insert("directory".to_owned(), json!(directory));

@@ -11,15 +11,15 @@ use crate::{executable, script};
 pub enum Read {
     Ready(Loaded),
     /// What is remembered of it stands, but it is asked afresh: what it says may differ from start to start.
-    Again(Loaded, Box<Draft>),
+    Again(Loaded, Box<UndescribedTool>),
     /// The program has to be asked; what is wrong so far comes along.
-    Pending(Box<Draft>, Vec<Problem>),
+    Pending(Box<UndescribedTool>, Vec<Problem>),
 }
 
 /// A tool that may still have to be asked what it is.
-pub enum Draft {
-    Program(executable::Draft),
-    Script(script::Draft),
+pub enum UndescribedTool {
+    Program(executable::UndescribedProgram),
+    Script(script::UndescribedScript),
 }
 
 /// What becomes of the process that was asked.
@@ -31,20 +31,20 @@ pub enum Afterwards {
     End,
 }
 
-impl Draft {
+impl UndescribedTool {
     /// The file that the tool is told to come from.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Draft::Program(draft) => draft.file(),
-            Draft::Script(draft) => Some(draft.file()),
+            UndescribedTool::Program(draft) => draft.file(),
+            UndescribedTool::Script(draft) => Some(draft.file()),
         }
     }
 
     /// Asks the program what it is, and remembers what it says.
     pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
         match self {
-            Draft::Program(draft) => draft.describe(afterwards).await,
-            Draft::Script(draft) => draft.describe(afterwards).await,
+            UndescribedTool::Program(draft) => draft.describe(afterwards).await,
+            UndescribedTool::Script(draft) => draft.describe(afterwards).await,
         }
     }
 }

@@ -8,15 +8,15 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 /// A folder that no crib looks at. It goes when this is dropped.
-pub struct Draft {
+pub struct StagingFolder {
     folder: PathBuf,
 }
 
-impl Draft {
-    pub fn in_folder(tools: &Path) -> io::Result<Draft> {
+impl StagingFolder {
+    pub fn in_folder(tools: &Path) -> io::Result<StagingFolder> {
         let folder = tools.join(format!(".new-{}", uuid::Uuid::now_v7().simple()));
         std::fs::create_dir(&folder)?;
-        Ok(Draft { folder })
+        Ok(StagingFolder { folder })
     }
 
     pub fn folder(&self) -> &Path {
@@ -42,7 +42,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for StagingFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
@@ -69,7 +69,7 @@ mod tests {
     fn nothing_is_replaced_and_nothing_left_behind() {
         let dir = tempfile::tempdir().unwrap();
         let make = || {
-            let draft = Draft::in_folder(dir.path()).unwrap();
+            let draft = StagingFolder::in_folder(dir.path()).unwrap();
             draft.write("a", "text", true).unwrap();
             draft
         };

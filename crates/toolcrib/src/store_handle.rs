@@ -12,7 +12,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 
 /// The store, or why there is none.
-pub struct Memory {
+pub struct StoreHandle {
     url: StoreUrl,
     /// The list of trusted projects that earlier versions kept, taken over once.
     book: TrustBook,
@@ -40,16 +40,16 @@ impl Trust {
     }
 }
 
-impl Memory {
+impl StoreHandle {
     /// Opens the store that settings name. A store that can't be opened is no failure here: whoever needs it is told.
-    pub async fn open(env: &Env, data: &Path) -> Result<Memory, Failure> {
+    pub async fn open(env: &Env, data: &Path) -> Result<StoreHandle, Failure> {
         let url = store_url(env, data)?;
         let book = TrustBook::in_folder(data);
         let store = open(&url, &book).await;
         if let Err(error) = &store {
             tracing::warn!(%error, "the store can't be used");
         }
-        Ok(Memory {
+        Ok(StoreHandle {
             url,
             book,
             store: Mutex::new(store),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::guarded;
-use crate::machine::Refusal;
+use crate::machine::CannotConfine;
 use crate::policy::Policy;
 use crate::program::{Unfolded, loader};
 use crate::resolver::{Resolver, real, real_parent};
@@ -31,7 +31,7 @@ impl Spot {
 
 /// What a policy and a program come to on this disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ground {
+pub(crate) struct ResolvedPaths {
     /// Links on the way to what is readable, so that the way stays one.
     pub links: BTreeMap<PathBuf, PathBuf>,
     pub read: Vec<Spot>,
@@ -57,15 +57,15 @@ pub(crate) struct Ground {
     pub loader: Option<PathBuf>,
 }
 
-impl Ground {
+impl ResolvedPaths {
     /// Looks everything up. `home` is the user's.
     pub(crate) fn of(
         policy: &Policy,
         program: &Unfolded,
         home: Option<&Path>,
-    ) -> Result<Ground, Refusal> {
+    ) -> Result<ResolvedPaths, CannotConfine> {
         let mut resolver = Resolver::new(home, policy.within.as_deref());
-        let mut ground = Ground::default();
+        let mut ground = ResolvedPaths::default();
         let mut write = BTreeSet::new();
         for path in &policy.write {
             write.extend(resolver.granted(path)?);
@@ -98,7 +98,7 @@ impl Ground {
     }
 
     /// Nobody grants what would change the walls themselves.
-    fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), Refusal> {
+    fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), CannotConfine> {
         let never: Vec<PathBuf> = policy.never.iter().map(|path| real(path)).collect();
         let records: Vec<PathBuf> = policy.records.iter().map(|path| real(path)).collect();
         let decides = |spot: &&Spot| {
@@ -107,7 +107,7 @@ impl Ground {
         };
         match write.iter().find(decides) {
             None => Ok(()),
-            Some(spot) => Err(Refusal::new(
+            Some(spot) => Err(CannotConfine::new(
                 format!(
                     "`{}` holds what decides about tools, and no tool may write there",
                     spot.path.display()
@@ -123,7 +123,7 @@ impl Ground {
         policy: &Policy,
         write: &BTreeSet<Spot>,
         hide: &[PathBuf],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CannotConfine> {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
         let project = policy.within.as_deref().map(real);
         let folders = || write.iter().filter(|spot| spot.folder);
@@ -189,7 +189,7 @@ impl Ground {
     }
 
     /// What is readable, without what is hidden in it.
-    fn hide(&mut self) -> Result<(), Refusal> {
+    fn hide(&mut self) -> Result<(), CannotConfine> {
         if self.hide.is_empty() {
             return Ok(());
         }
@@ -256,7 +256,7 @@ fn expand(
     aside: &[PathBuf],
     entries: &mut Vec<Spot>,
     remedy: &str,
-) -> Result<(), Refusal> {
+) -> Result<(), CannotConfine> {
     if aside.iter().any(|kept| path.starts_with(kept)) {
         return Ok(());
     }
@@ -272,7 +272,7 @@ fn expand(
             expand(&entry.path(), aside, entries, remedy)?;
         }
         if entries.len() > ENTRIES {
-            return Err(Refusal::new(
+            return Err(CannotConfine::new(
                 format!(
                     "`{}` has too many entries to open them one by one",
                     path.display()
@@ -305,7 +305,7 @@ mod tests {
             self.0.path().canonicalize().unwrap().join(path)
         }
 
-        fn ground(&self, change: impl FnOnce(&mut Policy)) -> Result<Ground, Refusal> {
+        fn ground(&self, change: impl FnOnce(&mut Policy)) -> Result<ResolvedPaths, CannotConfine> {
             let mut policy = Policy::default_for(&self.at("tool"), Some(&self.at("project")));
             change(&mut policy);
             let program = Unfolded {
@@ -313,7 +313,7 @@ mod tests {
                 argv: Vec::new(),
                 scripts: Vec::new(),
             };
-            Ground::of(&policy, &program, None)
+            ResolvedPaths::of(&policy, &program, None)
         }
 
         fn shown(&self, spots: &[Spot]) -> Vec<String> {
