@@ -39,7 +39,7 @@ pub struct Permit {
     /// Files and folders that it may read, with all that lies in them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// Files and folders that it may read and write, but for [`GUARDED`] folders in them.
+    /// Files and folders that it may read and write, but for what is [`GUARDED`] in them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<String>,
     #[serde(skip_serializing_if = "Network::is_none")]

@@ -66,6 +66,8 @@ pub struct Command {
     dir: PathBuf,
     vars: Vec<(OsString, OsString)>,
     piped_stdin: bool,
+    /// The project whose files choose between versions of its program.
+    versions: Option<PathBuf>,
     confinement: Confinement,
     denied: Option<mpsc::Sender<Denial>>,
 }
@@ -82,6 +84,7 @@ impl Command {
             dir: dir.into(),
             vars: Vec::new(),
             piped_stdin: false,
+            versions: None,
             confinement: confinement.into(),
             denied: None,
         }
@@ -110,6 +113,14 @@ impl Command {
     #[must_use]
     pub fn var(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
         self.vars.push((name.into(), value.into()));
+        self
+    }
+
+    /// Lets files of this project, such as `.python-version`, choose between the versions that a version manager has of
+    /// the program. Only for a process that is the project's own, and trusted with all of it.
+    #[must_use]
+    pub fn versions_of(mut self, project: Option<PathBuf>) -> Command {
+        self.versions = project;
         self
     }
 
@@ -174,7 +185,7 @@ impl Command {
         dir: &Path,
         policy: &Policy,
     ) -> Result<Child, StartError> {
-        let unfolded = unfold(program, self.argv(), &self.dir, self.path(environment))?;
+        let unfolded = self.unfolded(program, environment)?;
         let setting = self.setting(environment);
         let enclosure =
             Enclosure::new(launcher, policy, &unfolded, &setting, self.denied.clone()).await?;
@@ -220,7 +231,7 @@ impl Command {
             return Ok(None);
         };
         let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
-        let program = unfold(&program, self.argv(), &self.dir, self.path(environment))?;
+        let program = self.unfolded(&program, environment)?;
         let setting = self.setting(environment);
         let plan = enclosure::plan(launcher, policy, &program, &setting, setting.tmp).await?;
         Ok(Some(Account {
@@ -228,6 +239,16 @@ impl Command {
             enforced: plan.enforced,
             lost: plan.lost,
         }))
+    }
+
+    /// What is really executed.
+    fn unfolded(
+        &self,
+        program: &Path,
+        environment: &Environment,
+    ) -> Result<Unfolded, CannotConfine> {
+        let (dir, path) = (&self.dir, self.path(environment));
+        unfold(program, self.argv(), dir, self.versions.as_deref(), path)
     }
 
     fn setting<'a>(&'a self, environment: &'a Environment) -> Setting<'a> {

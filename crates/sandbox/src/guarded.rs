@@ -1,4 +1,5 @@
-//! Finds what stays unwritten in a writable folder: repositories, folders of tools and of packages, however deep.
+//! Finds what stays unwritten in a writable folder: repositories, folders of tools and of packages, settings of
+//! agents and editors, however deep.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
@@ -49,9 +50,11 @@ pub(crate) fn with_other_names<'a>(kept: impl Iterator<Item = &'a PathBuf>) -> B
 }
 
 /// Adds the guarded entries below a folder: folders, files and links of those names, repositories without a work tree,
-/// and names of these files. Links are not followed.
+/// and names of these files. Links are not followed. `project` is where the names that a grant says begin: an agent's
+/// worktree may well lie in `.claude` of another project, and nobody said yes to a `.claude` in it.
 pub(crate) fn find(
     root: &Path,
+    project: Option<&Path>,
     files: &BTreeSet<u64>,
     found: &mut BTreeSet<PathBuf>,
 ) -> Result<(), CannotConfine> {
@@ -65,7 +68,9 @@ pub(crate) fn find(
         )
     };
     // A grant that names such a folder itself is a grant of what lies in it.
-    let named = |name: &str| root.components().any(|part| part.as_os_str() == name);
+    let said = project.and_then(|project| root.strip_prefix(project).ok());
+    let said = said.unwrap_or(root);
+    let named = |name: &str| said.components().any(|part| part.as_os_str() == name);
     let names: Vec<&str> = GUARDED.into_iter().filter(|name| !named(name)).collect();
     let bare = !named(".git");
     let (mut looked_at, mut count) = (0, 0);
@@ -110,7 +115,7 @@ pub(crate) fn find(
             }
         }
         if count > FOUND {
-            return Err(too_many("repositories and folders of packages"));
+            return Err(too_many("repositories, folders of packages and settings"));
         }
     }
     Ok(())
@@ -155,7 +160,7 @@ mod tests {
         std::os::unix::fs::symlink("/usr", at("a/.toolcrib")).unwrap();
         std::os::unix::fs::symlink(root.path(), at("a/loop")).unwrap();
         let mut found = BTreeSet::new();
-        find(root.path(), &BTreeSet::new(), &mut found).unwrap();
+        find(root.path(), None, &BTreeSet::new(), &mut found).unwrap();
         let names: Vec<_> = found
             .iter()
             .map(|path| path.strip_prefix(root.path()).unwrap().to_str().unwrap())
@@ -176,7 +181,7 @@ mod tests {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
             std::fs::set_permissions(&closed, mode).unwrap();
             let mut found = BTreeSet::new();
-            let refused = find(root.path(), &BTreeSet::new(), &mut found).is_err();
+            let refused = find(root.path(), None, &BTreeSet::new(), &mut found).is_err();
             assert!(refused || found.contains(&closed.join(".git")), "{found:?}");
         }
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -186,16 +191,46 @@ mod tests {
         std::fs::hard_link(at("plain/code"), at("a/alias")).unwrap();
         let files = with_other_names([at("plain")].iter());
         let mut found = BTreeSet::new();
-        find(root.path(), &files, &mut found).unwrap();
+        find(root.path(), None, &files, &mut found).unwrap();
         assert!(
             found.contains(&at("plain/code")) && found.contains(&at("a/alias")),
             "{found:?}"
         );
         let mut found = BTreeSet::new();
-        find(&at("web/node_modules"), &BTreeSet::new(), &mut found).unwrap();
+        find(&at("web/node_modules"), None, &BTreeSet::new(), &mut found).unwrap();
         assert!(
             found.is_empty(),
             "who may write it may write all of it: {found:?}"
         );
+    }
+
+    #[test]
+    fn settings_that_run_programs_are_found_and_only_a_grant_in_the_project_names_them() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        let project = at(".claude/worktrees/one");
+        std::fs::create_dir_all(project.join(".claude")).unwrap();
+        std::fs::create_dir_all(project.join("deep/.vscode")).unwrap();
+        for file in [".mcp.json", "deep/Opencode.JSON", ".envrc", "mcp.json"] {
+            std::fs::write(project.join(file), "").unwrap();
+        }
+        let found = |root: &Path| {
+            let mut found = BTreeSet::new();
+            find(root, Some(&project), &BTreeSet::new(), &mut found).unwrap();
+            let below = found
+                .iter()
+                .map(|path| path.strip_prefix(&project).unwrap());
+            below.map(Path::to_path_buf).collect::<Vec<_>>()
+        };
+        let wanted = [
+            ".claude",
+            ".envrc",
+            ".mcp.json",
+            "deep/.vscode",
+            "deep/Opencode.JSON",
+        ];
+        assert_eq!(found(&project), wanted.map(PathBuf::from));
+        std::fs::create_dir(project.join(".claude/.claude")).unwrap();
+        assert_eq!(found(&project.join(".claude")), [] as [PathBuf; 0]);
     }
 }

@@ -6,8 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::HostRule;
 
-/// Folders that a yes to what lies around them does not reach, wherever they lie: what is in there is executed later.
-pub const GUARDED: [&str; 4] = [".toolcrib", ".git", ".venv", "node_modules"];
+/// Files and folders that a yes to what lies around them does not reach, wherever they lie: what is in there is executed
+/// later, by other tools or by agents, editors, version control and shells, which ask nobody.
+pub const GUARDED: [&str; 19] = [
+    ".toolcrib",
+    ".git",
+    ".hg",
+    ".jj",
+    ".husky",
+    ".venv",
+    "node_modules",
+    ".envrc",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".zed",
+];
 /// Those of them that are kept from being made at the top of a project.
 const HELD: [&str; 2] = [".toolcrib", ".git"];
 
@@ -23,7 +44,7 @@ pub struct Policy {
     pub granted: Vec<PathBuf>,
     /// Files and folders that it may read and write, each the very place that it names. What is not there is made.
     pub write: Vec<PathBuf>,
-    /// What stays unwritten inside writable folders, beside all [`GUARDED`] folders in them; where it is not there it is
+    /// What stays unwritten inside writable folders, beside all that is [`GUARDED`] in them; where it is not there it is
     /// kept from being made. A path that `write` names itself is written all the same.
     pub protect: Vec<PathBuf>,
     /// The same, where it is there.

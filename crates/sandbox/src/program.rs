@@ -164,11 +164,13 @@ pub(crate) struct Unfolded {
     pub scripts: Vec<PathBuf>,
 }
 
-/// Follows `#!` lines as the kernel and `env` would, for a process that may execute one file only.
+/// Follows `#!` lines as the kernel and `env` would, for a process that may execute one file only. `project` is the one
+/// whose files may choose versions for it.
 pub(crate) fn unfold(
     program: &Path,
     argv: Vec<OsString>,
     dir: &Path,
+    project: Option<&Path>,
     path: Option<&OsStr>,
 ) -> Result<Unfolded, CannotConfine> {
     let mut unfolded = Unfolded {
@@ -179,7 +181,7 @@ pub(crate) fn unfold(
     for _ in 0..DEPTH {
         if is_stand_in(&unfolded.file) {
             let usual = path.unwrap_or(OsStr::new(USUAL));
-            if let Some(behind) = behind(&unfolded.file, dir, usual) {
+            if let Some(behind) = behind(&unfolded.file, dir, project, usual) {
                 // By its path: interpreters look for their libraries from where they think they lie.
                 if let Some(first) = unfolded.argv.first_mut() {
                     *first = behind.clone().into();
@@ -370,7 +372,7 @@ mod tests {
             std::fs::write(&script, text).unwrap();
             let argv = vec!["script".into(), "x".into()];
             let path = OsStr::new("/usr/bin:/bin");
-            unfold(&script, argv, dir.path(), Some(path)).map(|unfolded| {
+            unfold(&script, argv, dir.path(), None, Some(path)).map(|unfolded| {
                 let words = unfolded.argv.iter().map(|word| word.to_string_lossy());
                 let words = words.collect::<Vec<_>>().join(" ");
                 let shown = script.display().to_string();

@@ -125,13 +125,14 @@ impl ResolvedPaths {
         hide: &[PathBuf],
     ) -> Result<(), CannotConfine> {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
+        let project = policy.within.as_deref().map(real);
         let folders = || write.iter().filter(|spot| spot.folder);
         let files = match folders().next() {
             Some(_) => guarded::with_other_names(policy.keep.iter().chain(&policy.protect)),
             None => BTreeSet::new(),
         };
         for spot in folders() {
-            guarded::find(&spot.path, &files, &mut aside)?;
+            guarded::find(&spot.path, project.as_deref(), &files, &mut aside)?;
         }
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));

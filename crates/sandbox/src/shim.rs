@@ -15,11 +15,12 @@ pub fn is_stand_in(program: &Path) -> bool {
 }
 
 /// The program that a stand-in would execute for a process in `dir`: what pyenv's files choose, else the next of that
-/// name on `path`. Nothing is started to find out.
-pub fn behind(program: &Path, dir: &Path, path: &OsStr) -> Option<PathBuf> {
+/// name on `path`. Nothing is started to find out. Of the files in folders only those of `project` count: a process that
+/// is not that project's own lets nobody choose what runs it.
+pub fn behind(program: &Path, dir: &Path, project: Option<&Path>, path: &OsStr) -> Option<PathBuf> {
     let name = program.file_name()?;
     let root = program.parent()?.parent()?;
-    chosen(root, name, dir).or_else(|| {
+    chosen(root, name, dir, project).or_else(|| {
         std::env::split_paths(path)
             .filter(|folder| folder.is_absolute())
             .map(|folder| folder.join(name))
@@ -27,11 +28,13 @@ pub fn behind(program: &Path, dir: &Path, path: &OsStr) -> Option<PathBuf> {
     })
 }
 
-/// What pyenv would take: by the nearest `.python-version`, or by its own setting.
-fn chosen(root: &Path, name: &OsStr, dir: &Path) -> Option<PathBuf> {
+/// What pyenv would take: by the nearest `.python-version` in the project, or by its own setting.
+fn chosen(root: &Path, name: &OsStr, dir: &Path, project: Option<&Path>) -> Option<PathBuf> {
     let read = |path: PathBuf| read_small(&path);
-    let mut above = dir.ancestors();
-    let named = above
+    let inside = |folder: &&Path| project.is_some_and(|project| folder.starts_with(project));
+    let named = dir
+        .ancestors()
+        .take_while(inside)
         .find_map(|folder| read(folder.join(".python-version")))
         .or_else(|| read(root.join("version")))?;
     let versions = named.split([':', '\n']).map(str::trim);
@@ -75,12 +78,16 @@ mod tests {
         );
         let project = dir.join("work/project");
         std::fs::create_dir_all(&project).unwrap();
-        let behind = || behind(&shim, &project, OsStr::new(&path));
+        let of = |own: Option<&Path>| behind(&shim, &project, own, OsStr::new(&path));
+        let behind = || of(Some(&project));
         assert!(is_stand_in(&shim) && !is_stand_in(&plain));
         assert_eq!(behind(), Some(plain));
         std::fs::write(dir.join("pyenv/version"), "missing\n3.9.1\n").unwrap();
-        assert_eq!(behind(), Some(old));
+        assert_eq!(behind(), Some(old.clone()));
         std::fs::write(dir.join("work/.python-version"), "3.12.2\n").unwrap();
+        assert_eq!(behind(), Some(old.clone()), "it lies in no project");
+        std::fs::write(project.join(".python-version"), "3.12.2\n").unwrap();
         assert_eq!(behind(), Some(new));
+        assert_eq!(of(None), Some(old), "whoever is not of the project");
     }
 }

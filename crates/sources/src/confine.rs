@@ -57,6 +57,11 @@ impl Walls {
         consent.map_or_else(|| policy.into(), Into::into)
     }
 
+    /// Did the user let a tool of this name out, one that is no project's?
+    pub fn let_out(&self, name: &str) -> bool {
+        self.off.contains_key(name)
+    }
+
     /// The same for a process that is no named tool's: no tool's setting lets it out.
     pub fn around_unnamed(&self, policy: Policy) -> Confinement {
         self.none.map_or_else(|| policy.into(), Into::into)
@@ -273,7 +278,7 @@ impl Workshop {
     fn pool_of(&self, recipe: Recipe, place: &Place) -> Arc<Pool> {
         let mut hash = Sha256::new();
         // Whatever bytes its paths have: two policies never look alike.
-        hash.update(format!("{:?}", recipe.confinement));
+        hash.update(format!("{:?}{:?}", recipe.confinement, recipe.versions));
         for (name, value) in &recipe.vars {
             hash.update(name);
             hash.update([0]);

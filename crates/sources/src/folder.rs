@@ -6,6 +6,7 @@
 //!
 //! Why: `docs/design/0007-last-good-version.md`.
 
+mod last_good;
 mod reading;
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,7 +22,8 @@ use crate::entry::{FileKind, Stamp, is_passed_over, kind_of};
 use crate::executable::{bundle, named};
 use crate::origin::Loaded;
 use crate::undescribed::{Afterwards, Read, UndescribedTool};
-use reading::{may_stand_in, stale, stamp_of, stand_in};
+use last_good::{may_stand_in, stale, stand_in};
+use reading::stamp_of;
 
 /// A folder with more entries than this is not a tools folder.
 const MAX_ENTRIES: usize = 10_000;
@@ -375,13 +377,13 @@ impl WatchedFolder {
                     inner.extend(bundle::folders(&path, &named));
                     Stamp::of(parts.iter().chain(&named).map(|part| &part.meta))
                 }
-                FileKind::Script(_) => {
+                FileKind::Script(_) | FileKind::Plugin => {
                     let beside = self.known.get(&name).map(|known| known.beside.as_slice());
                     let beside = beside.unwrap_or_default();
                     touched |= beside.iter().any(|one| reread.covers(one));
                     stamp_of(&path, beside).unwrap_or_else(|| Stamp::of([&meta]))
                 }
-                FileKind::Plugin | FileKind::Program => Stamp::of([&meta]),
+                FileKind::Program => Stamp::of([&meta]),
             };
             present.insert(name.clone());
             let known = self.known.get(&name);

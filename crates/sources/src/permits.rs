@@ -106,15 +106,21 @@ pub fn real(project: Option<&Path>, path: &str) -> Option<String> {
         return Some(text(&path));
     };
     let found = PathBuf::from(text(&found));
-    // What is guarded must be named itself, not led to.
-    if guards(&found).any(|name| !guards(&path).any(|named| named == name)) {
+    let below = project.and_then(|project| found.strip_prefix(root(project)).ok());
+    // What is guarded must be named itself, not led to. Where the project lies names nothing in it.
+    let said = project.and_then(|project| {
+        let said = path.strip_prefix(project);
+        said.or_else(|_| path.strip_prefix(root(project))).ok()
+    });
+    let said = said.filter(|_| below.is_some()).unwrap_or(&path);
+    let led_to = below.unwrap_or(&found);
+    if guards(led_to).any(|name| !guards(said).any(|named| named == name)) {
         return Some(text(&path));
     }
-    let below = project.and_then(|project| found.strip_prefix(root(project)).ok());
-    Some(text(below.unwrap_or(&found)))
+    Some(text(led_to))
 }
 
-/// The names of guarded folders in a path.
+/// What is guarded by its name in a path.
 fn guards(path: &Path) -> impl Iterator<Item = &std::ffi::OsStr> {
     let guarded = |name: &&std::ffi::OsStr| paths::GUARDED.iter().any(|one| *name == *one);
     path.components().map(Component::as_os_str).filter(guarded)
@@ -204,6 +210,13 @@ mod tests {
             out,
             "and at the start it is refused, for it leads elsewhere"
         );
+        // A worktree of an agent's lies in a folder of that name, which names none in it.
+        let worktree = project.join(".claude/worktrees/one");
+        std::fs::create_dir_all(worktree.join(".claude")).unwrap();
+        std::os::unix::fs::symlink(".claude", worktree.join("out")).unwrap();
+        let real = |path: &str| super::real(Some(&worktree), path).unwrap();
+        assert_eq!(real(".claude"), ".claude");
+        assert_eq!(real("out"), worktree.join("out").display().to_string());
     }
 
     #[test]

@@ -196,6 +196,29 @@ impl Env {
         Some(folder.join("toolcrib"))
     }
 
+    /// The user's own folders: the variable that says where each lies, the folder, and whether it lies where it does
+    /// below every home.
+    pub fn own_folders(&self) -> Vec<(&'static str, PathBuf, bool)> {
+        let kinds = [
+            ("XDG_CONFIG_HOME", ".config"),
+            ("XDG_DATA_HOME", ".local/share"),
+            ("XDG_CACHE_HOME", ".cache"),
+        ];
+        let mut folders = Vec::new();
+        for (variable, below) in kinds {
+            let usual = self.home().map(|home| home.join(below).join("toolcrib"));
+            if let Some(folder) = self.user_folder(variable, below) {
+                let is_usual = Some(&folder) == usual.as_ref();
+                let said_by = if is_usual { "HOME" } else { variable };
+                folders.push((said_by, folder, is_usual));
+            }
+        }
+        let session = self.get("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let session = session.filter(|path| path.is_absolute());
+        folders.extend(session.map(|path| ("XDG_RUNTIME_DIR", path.join("toolcrib"), false)));
+        folders
+    }
+
     pub fn config_folder(&self) -> Option<PathBuf> {
         self.user_folder("XDG_CONFIG_HOME", ".config")
     }

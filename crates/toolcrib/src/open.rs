@@ -18,7 +18,9 @@ use toolcrib_sources::{Code, Folder, Follow, Place, Safe, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
 
 use crate::audit::{Book, LAST_WORDS};
-use crate::config::{Flags, Project, Settings, project, project_config, store_url, trust_entries};
+use crate::config::{
+    Flags, Project, Settings, private, project, project_config, store_url, trust_entries,
+};
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::printer::{Progress, plain};
@@ -57,7 +59,8 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(env: &Env, project: Option<&Project>) -> Stamp {
+    /// `further` are tools folders of the project that settings name.
+    fn of(env: &Env, project: Option<&Project>, further: &[PathBuf]) -> Stamp {
         let modified = |path: &Path| {
             let meta = path.metadata().ok()?;
             Some((meta.modified().ok()?, meta.len()))
@@ -66,7 +69,7 @@ impl Stamp {
         Stamp {
             user: user.and_then(|folder| modified(&folder.join("config.toml"))),
             own: project.and_then(|project| modified(&project_config(project))),
-            ownership: project.and_then(|project| Ownership::of(&project.root).ok()),
+            ownership: project.and_then(|project| Ownership::of(&project.root, further).ok()),
         }
     }
 }
@@ -179,10 +182,14 @@ impl Opened {
         project_flag: Option<&Path>,
     ) -> Result<Opened, Failure> {
         let project = project::find(project_flag, &env)?;
+        if let Some(project) = &project {
+            private::outside(&env, &project.root)?;
+        }
         let data = data_folder(&env)?;
         let memory = Arc::new(StoreHandle::open(&env, &data).await?);
-        let stamp = Stamp::of(&env, project.as_ref());
-        let trust = memory.trust_of(project.as_ref()).await;
+        // What settings name is not known yet; whoever follows them looks at that from the first time on.
+        let stamp = Stamp::of(&env, project.as_ref(), &[]);
+        let trust = memory.trust_of(&env, project.as_ref()).await;
         let mut settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
         let entries = memory.entries_of(project.as_ref()).await;
         trust_entries(&mut settings.folders, &entries);

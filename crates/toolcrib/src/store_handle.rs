@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use toolcrib_core::{CallError, ErrorCode, Grants};
 use toolcrib_store::{Store, StoreError, StoreUrl, TrustBook, TrustKind, TrustedPath};
 
-use crate::config::{Project, store_url};
+use crate::config::{Project, local_folders, store_url};
 use crate::env::Env;
 use crate::failure::Failure;
 
@@ -111,7 +111,7 @@ impl StoreHandle {
         }
     }
 
-    pub async fn trust_of(&self, project: Option<&Project>) -> Trust {
+    pub async fn trust_of(&self, env: &Env, project: Option<&Project>) -> Trust {
         let Some(project) = project else {
             return Trust::Untrusted;
         };
@@ -121,7 +121,8 @@ impl StoreHandle {
         };
         match found {
             Ok(Some(trusted)) if trusted.kind == TrustKind::Project => {
-                self.while_it_holds(&trusted).await
+                self.while_it_holds(&trusted, &local_folders(env, project))
+                    .await
             }
             Ok(_) => Trust::Untrusted,
             Err(error) => Trust::Unknown(error.to_string()),
@@ -129,15 +130,16 @@ impl StoreHandle {
     }
 
     /// A yes counts for what it was said to, and for those who could change that then.
-    async fn while_it_holds(&self, trusted: &TrustedPath) -> Trust {
-        if let Some(reason) = trusted.lapsed(user()) {
+    async fn while_it_holds(&self, trusted: &TrustedPath, further: &[PathBuf]) -> Trust {
+        if let Some(reason) = trusted.lapsed(user(), further) {
             return Trust::Lapsed(reason);
         }
         if trusted.ownership.is_none()
             && let Ok(store) = self.store()
         {
             // Where it can't be written it is found out again the next time.
-            let _ = store.trusted().remember(Path::new(&trusted.path)).await;
+            let path = Path::new(&trusted.path);
+            let _ = store.trusted().remember(path, further).await;
         }
         Trust::Trusted {
             since_ms: trusted.since_ms,
@@ -151,7 +153,7 @@ impl StoreHandle {
         };
         let all = store.trusted().list().await.unwrap_or_default();
         let entries = all.into_iter().filter(|one| one.kind == TrustKind::Entry);
-        let entries = entries.filter(|one| one.lapsed(user()).is_none());
+        let entries = entries.filter(|one| one.lapsed(user(), &[]).is_none());
         let paths = entries.map(|one| PathBuf::from(one.path));
         paths
             .filter(|path| path.starts_with(&project.root))

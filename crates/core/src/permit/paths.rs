@@ -2,8 +2,29 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Folders that a yes to what lies around them does not reach: who writes there decides what runs.
-pub const GUARDED: [&str; 4] = [".toolcrib", ".git", ".venv", "node_modules"];
+/// Files and folders that a yes to what lies around them does not reach: who writes there decides what runs, in other
+/// tools or outside of all walls. Agents, editors, version control and shells run what is named there by themselves.
+pub const GUARDED: [&str; 19] = [
+    ".toolcrib",
+    ".git",
+    ".hg",
+    ".jj",
+    ".husky",
+    ".venv",
+    "node_modules",
+    ".envrc",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".zed",
+];
 
 /// A path without the parts that say nothing. A relative one may still begin with `..`.
 pub fn clean(path: &str) -> String {

@@ -99,6 +99,9 @@ fn paths_give_what_lies_in_them() {
         ("/a/.git", "/a/.git/hooks", true, true),
         ("/a/.git", "/a/.git/x/.toolcrib", true, false),
         ("/a", "/a/.github", true, true),
+        ("/a", "/a/.mcp.json", true, false),
+        ("/a", "/a/b/.vscode/tasks.json", true, false),
+        ("/a/.claude", "/a/.claude/settings.json", true, true),
     ];
     for (place, path, read, write) in table {
         assert_eq!(paths::may_read(place, path), read, "{place} reads {path}");

@@ -172,6 +172,9 @@ async fn repositories_and_packages_are_kept_in_every_writable_folder() {
             "project/vendor/one/.git",
             "beside/deep/er/.git",
             "beside/.venv",
+            "project/.claude",
+            "project/web/app/.vscode",
+            "beside/deep/.hg",
             "bare",
         ];
         let root = arena.at("work");

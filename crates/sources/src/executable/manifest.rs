@@ -210,6 +210,7 @@ impl Manifest {
             program: self.program.clone(),
             args: self.args.clone(),
             dir: self.dir.clone(),
+            versions: None,
             vars: self.vars.clone(),
             size: self.size,
             keep: self.keep,

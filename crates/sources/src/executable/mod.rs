@@ -140,7 +140,8 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         return ready(tool.into_iter().collect(), report);
     }
     let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
-    let blueprint = manifest.blueprint(&home.stem);
+    let mut blueprint = manifest.blueprint(&home.stem);
+    blueprint.versions = origin.versions(place);
     let own = match entry.is_folder {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),

@@ -29,6 +29,7 @@ fn read_text(text: &[u8], program: Option<&str>, access: Access) -> Read {
         file: &file,
         scope: Scope::Local,
         access,
+        alone: false,
     };
     read(&entry, &origin, &place(Some(Path::new("/p"))))
 }

@@ -1,5 +1,6 @@
 //! Reads what an entry of a tools folder holds and makes tools of it, or of its last good version.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{Access, ErrorType, Problem, Scope, Severity, SourceKind, Tool, Update};
+use toolcrib_core::{Access, ErrorType, Problem, Scope, SourceKind, Update};
 
+use super::last_good::{may_stand_in, stand_in};
 use super::{
     Candidate, EntryReading, FileState, Folder, Found, News, Reread, WatchedFolder, hex, key,
 };
@@ -88,7 +90,12 @@ impl WatchedFolder {
         allowance: &Allowance,
     ) -> EntryReading {
         let content = self.folder.content(file, place, allowance);
+        let programs = self.folder.programs_of(file, &content, place);
         let hash: [u8; 32] = match &content {
+            Ok(content) if !programs.is_empty() => {
+                let hash = Sha256::new().chain_update(content.hash());
+                plugin::programs::add(hash, &programs).finalize().into()
+            }
             Ok(content) => content.hash(),
             Err(error) => Sha256::digest(error.as_bytes()).into(),
         };
@@ -102,6 +109,10 @@ impl WatchedFolder {
                     .chain([requirements_of(&file.path, script.language)])
                     .filter(|path| script.around.has(path))
                     .collect();
+                (stamp_of(&file.path, &beside), beside)
+            }
+            _ if !programs.is_empty() => {
+                let beside: Vec<PathBuf> = programs.into_iter().collect();
                 (stamp_of(&file.path, &beside), beside)
             }
             _ => (Some(file.stamp.clone()), Vec::new()),
@@ -154,6 +165,28 @@ fn requirements_of(file: &Path, language: Language) -> PathBuf {
 }
 
 impl Folder {
+    /// The programs of the project that a plugin runs, which are part of it.
+    fn programs_of(
+        &self,
+        file: &Candidate,
+        content: &Result<Content, String>,
+        place: &Place,
+    ) -> BTreeSet<PathBuf> {
+        match content {
+            Ok(Content::Text(text)) => self.origin(file, &file.path).programs(text, place),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    fn origin<'a>(&self, file: &Candidate, path: &'a Path) -> Origin<'a> {
+        Origin {
+            file: path,
+            scope: self.scope,
+            access: self.access_of(&file.name),
+            alone: self.is_alone(&file.name),
+        }
+    }
+
     /// Reads a file without waiting for pipes. Of an untrusted project only what really lies in it; of an entry that is
     /// trusted by itself only what really is its own.
     fn read(
@@ -413,11 +446,7 @@ impl Folder {
         place: &Arc<Place>,
     ) -> (Read, Option<Vec<u8>>) {
         let hash = hex(&content.hash());
-        let origin = |path| Origin {
-            file: path,
-            scope: self.scope,
-            access: self.access_of(&file.name),
-        };
+        let origin = |path| self.origin(file, path);
         match content {
             Content::Text(text) => {
                 let loaded = plugin::load(&text, &origin(&file.path), place);
@@ -509,47 +538,6 @@ impl Folder {
 /// A name without its suffix.
 fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
-}
-
-/// May the last good version serve in place of this? Not where the scan refused it.
-pub(super) fn may_stand_in(loaded: &Loaded) -> bool {
-    let refused = |problem: &Problem| {
-        problem.severity == Severity::Error && problem.error_type == ErrorType::Security
-    };
-    loaded.is_broken() && !loaded.problems.iter().any(refused)
-}
-
-/// Lets the last good version of each broken tool stand in for it, marked stale. A problem without a tool's name
-/// may be about any tool that is missing now.
-pub(super) fn stand_in(loaded: &mut Loaded, good: Vec<Arc<Tool>>) {
-    let errors: Vec<&Problem> = loaded
-        .problems
-        .iter()
-        .filter(|p| p.severity == Severity::Error)
-        .collect();
-    let broken = |tool: &Tool| {
-        errors.iter().any(|problem| {
-            problem
-                .tool_name
-                .as_deref()
-                .is_none_or(|name| name == tool.name())
-        })
-    };
-    let missing = |tool: &Tool| !loaded.tools.iter().any(|new| new.name() == tool.name());
-    let standing_in = good
-        .into_iter()
-        .filter(|tool| broken(tool) && missing(tool))
-        .collect();
-    loaded.tools.extend(stale(standing_in));
-}
-
-/// Marks last good versions as such. One that lost its grant has ended.
-pub(super) fn stale(mut tools: Vec<Arc<Tool>>) -> Vec<Arc<Tool>> {
-    tools.retain(|tool| tool.access == Access::Open);
-    for tool in &mut tools {
-        Arc::make_mut(tool).stale = true;
-    }
-    tools
 }
 
 fn unreadable(file: &Candidate, reason: &str) -> Problem {

@@ -28,7 +28,7 @@ impl Install {
         let folder = install.folder.clone();
         let built = mode == Mode::Built;
         let unscripted = (!built).then_some("--ignore-scripts");
-        let npm = || on_path("npm", place).unwrap_or_else(|| PathBuf::from("npm"));
+        let npm = || on_path("npm", place, false).unwrap_or_else(|| PathBuf::from("npm"));
         let step = match bun {
             true => Step::new(&base.program, NOT_FETCHED)
                 .args(["install", "--production", "--silent", "--cwd"])

@@ -32,7 +32,7 @@ sys.exit(main(sys.argv[1:]))
 
 impl Install {
     pub fn python(packages: &Packages, base: &Interpreter, mode: Mode, place: &Place) -> Install {
-        let uv = on_path("uv", place);
+        let uv = on_path("uv", place, false);
         let installer = match uv {
             Some(_) => Installer::Uv,
             None => Installer::Pip,

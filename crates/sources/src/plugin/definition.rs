@@ -160,7 +160,7 @@ impl Collection<'_> {
         let place = self.place;
         let (kind, timeout, asks, run): (_, _, _, Arc<dyn Run>) = match kind {
             "shell" => {
-                let shell = Shell::read(fields, spec, place, report)?;
+                let shell = Shell::read(fields, spec, self.origin, place, report)?;
                 (
                     Kind::Shell,
                     timeout.or(Some(Duration::from_secs(30))),

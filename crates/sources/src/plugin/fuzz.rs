@@ -23,6 +23,7 @@ fn check(text: &[u8]) {
             file: Path::new("tools/mine.json"),
             scope: Scope::Local,
             access: access.clone(),
+            alone: false,
         };
         let loaded = load(text, &origin, &place);
         assert!(loaded.problems.len() <= 101);
@@ -141,6 +142,7 @@ fn a_file_full_of_tools_takes_no_time() {
         access: Access::Untrusted {
             project: "/nonexistent".into(),
         },
+        alone: false,
     };
     let begun = Instant::now();
     let loaded = load(text.as_bytes(), &origin, &testing::place(None));

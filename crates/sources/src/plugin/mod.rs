@@ -1,7 +1,7 @@
 //! JSON plugin files: one collection of tools per file, each with a `shell`, `http` or `file-read` handler.
 //!
 //! A file is read field by field ([`crate::fields`]), so that a bad tool is told of and its neighbours still load. Nothing
-//! is executed, resolved or opened at load; of an untrusted project nothing but the file's own text is looked at.
+//! is executed at load, and nothing opened but the programs of a trusted project, for their hash; of an untrusted project nothing but the file's own text is looked at.
 //!
 //! * [`definition`] makes one tool of one entry, [`crate::options`] reads what all kinds share, [`crate::permits`] finds what asks for a grant.
 //! * [`template`] and [`shell`]: a command line becomes an argument array, and no shell ever sees a value.
@@ -16,6 +16,7 @@ mod file_read;
 mod fuzz;
 mod headers;
 mod http;
+pub mod programs;
 mod reach;
 mod shell;
 mod slots;
@@ -106,7 +107,10 @@ fn read(
     let collection = Collection {
         name: name.unwrap_or_default(),
         version,
-        text: Sha256::new().chain_update(text),
+        text: programs::add(
+            Sha256::new().chain_update(text),
+            &origin.programs(text, place),
+        ),
         origin,
         place,
     };

@@ -16,6 +16,7 @@ use crate::confine::{self, walled};
 use crate::directory;
 use crate::fields::{Fields, Report};
 use crate::options::undescribed;
+use crate::origin::Origin;
 use crate::process::{self, Captured};
 
 pub const FIELDS: [&str; 5] = ["type", "command", "timeout", "cwd", "allowDashValues"];
@@ -23,6 +24,8 @@ pub const FIELDS: [&str; 5] = ["type", "command", "timeout", "cwd", "allowDashVa
 pub struct Shell {
     template: Template,
     cwd: Option<String>,
+    /// The project whose files choose between versions of the program.
+    versions: Option<PathBuf>,
     place: Arc<Place>,
     hidden: Hidden,
 }
@@ -31,6 +34,7 @@ impl Shell {
     pub fn read(
         fields: &Fields,
         spec: &Spec,
+        origin: &Origin,
         place: &Arc<Place>,
         report: &mut Report,
     ) -> Option<Shell> {
@@ -70,6 +74,7 @@ impl Shell {
         Some(Shell {
             template,
             cwd: cwd.map(str::to_owned),
+            versions: origin.versions(place),
             place: place.clone(),
             hidden: Hidden::default(),
         })
@@ -128,7 +133,7 @@ impl Shell {
             true => named.join(program).into_os_string(),
             false => program.into(),
         };
-        let mut command = Command::new(program, dir, holding);
+        let mut command = Command::new(program, dir, holding).versions_of(self.versions.clone());
         for (name, value) in self.place.granted(permit) {
             command = command.var(name, value);
         }

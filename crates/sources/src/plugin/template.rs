@@ -155,6 +155,12 @@ impl Template {
         self.tokens.first()?.literal()
     }
 
+    /// Its words that no placeholder decides, with their places.
+    pub fn literals(&self) -> impl Iterator<Item = (usize, String)> {
+        let words = self.tokens.iter().enumerate();
+        words.filter_map(|(at, token)| Some((at, token.literal()?)))
+    }
+
     /// The placeholder that is itself a whole script: the agent then says what is run.
     pub fn script_slot(&self) -> Option<&str> {
         self.script().and_then(|(_, script)| script.sole_slot())

@@ -19,6 +19,7 @@ fn load_in(text: &[u8], place: &Arc<Place>, access: Access) -> Loaded {
         file: Path::new(FILE),
         scope: Scope::Local,
         access,
+        alone: false,
     };
     plugin::load(text, &origin, place)
 }

@@ -31,10 +31,15 @@ impl Interpreter {
     }
 
     /// What a setting names: a path from the project on, or a name on the PATH.
-    pub fn named(name: &str, setting: &str, place: &Place) -> Result<Interpreter, String> {
+    pub fn named(
+        name: &str,
+        setting: &str,
+        place: &Place,
+        own: bool,
+    ) -> Result<Interpreter, String> {
         let program = match name.contains('/') {
             true => Some(place.directory().join(name)),
-            false => on_path(name, place),
+            false => on_path(name, place, own),
         };
         program.and_then(Interpreter::at).ok_or_else(|| {
             format!("`{name}`, which the setting `{setting}` names, is no program that can be run")
@@ -42,8 +47,8 @@ impl Interpreter {
     }
 
     /// The first program of this name on the PATH.
-    pub fn on_path(name: &str, place: &Place) -> Option<Interpreter> {
-        on_path(name, place).and_then(Interpreter::at)
+    pub fn on_path(name: &str, place: &Place, own: bool) -> Option<Interpreter> {
+        on_path(name, place, own).and_then(Interpreter::at)
     }
 
     /// The program's own name.
@@ -59,15 +64,18 @@ pub fn leads_into_project(named: &str) -> bool {
 }
 
 /// The first program of this name on the PATH that can be run; where that is a version manager's stand-in, the program
-/// behind it.
-pub fn on_path(name: &str, place: &Place) -> Option<PathBuf> {
+/// behind it. The project's files choose between versions only of what runs its `own` tools.
+pub fn on_path(name: &str, place: &Place, own: bool) -> Option<PathBuf> {
     let path = place.environment.get("PATH").unwrap_or(OsStr::new(""));
     let mut programs = std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(name));
     let found = programs.find(|program| is_runnable(program))?;
     match is_stand_in(&found) {
-        true => behind(&found, place.directory(), path),
+        true => {
+            let project = place.project.as_deref().filter(|_| own);
+            behind(&found, place.directory(), project, path)
+        }
         false => Some(found),
     }
 }

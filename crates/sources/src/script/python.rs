@@ -77,7 +77,7 @@ pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpr
         .as_deref()
         .filter(|named| own || !leads_into_project(named))
     {
-        return Interpreter::named(named, "python", place);
+        return Interpreter::named(named, "python", place, own);
     }
     let project = place.project.as_deref();
     let venv = project.filter(|_| own);
@@ -90,7 +90,7 @@ pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpr
     if let Some(interpreter) = found.next() {
         return Ok(interpreter);
     }
-    let found = Interpreter::on_path("python3", place);
+    let found = Interpreter::on_path("python3", place, own);
     found.ok_or_else(|| "there is no `python3` on the PATH".to_owned())
 }
 

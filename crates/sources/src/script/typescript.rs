@@ -121,7 +121,7 @@ pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtim
     };
     let named = place.scripts.settings.javascript.as_deref();
     let found = match named.filter(|named| own || !leads_into_project(named)) {
-        Some(named) => Interpreter::named(named, "javascript", place).map_err(missing)?,
+        Some(named) => Interpreter::named(named, "javascript", place, own).map_err(missing)?,
         None => {
             // What only Bun has is for Bun; for the rest what most people have comes first.
             let order = match bun {
@@ -130,7 +130,7 @@ pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtim
             };
             let mut found = order.iter();
             found
-                .find_map(|name| Interpreter::on_path(name, place))
+                .find_map(|name| Interpreter::on_path(name, place, own))
                 .ok_or_else(|| {
                     missing("there is no `node`, `bun` or `deno` on the PATH".to_owned())
                 })?

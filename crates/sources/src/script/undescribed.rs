@@ -105,6 +105,8 @@ impl UndescribedScript {
             program: way.program.into_os_string(),
             args,
             dir: start.to_path_buf(),
+            // Its program is no stand-in: that was looked through when it was found.
+            versions: None,
             vars: Vec::new(),
             size: 1,
             keep: Keep::Warm,

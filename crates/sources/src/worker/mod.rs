@@ -70,6 +70,8 @@ pub struct Blueprint {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub dir: PathBuf,
+    /// The project whose files choose between versions of the program.
+    pub versions: Option<PathBuf>,
     pub vars: Vec<(String, String)>,
     /// How many workers there may be at once.
     pub size: usize,
@@ -104,6 +106,7 @@ impl Recipe {
         let confinement = self.code.guarded(self.confinement.clone());
         let mut command = Command::new(&self.program, &self.dir, confinement)
             .args(&self.args)
+            .versions_of(self.versions.clone())
             .piped_stdin();
         for (name, value) in &self.vars {
             command = command.var(name, value);

@@ -1,6 +1,6 @@
 //! Which projects, and which single entries, a person said yes to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolcrib_core::store::StoreError;
 
@@ -38,8 +38,9 @@ pub struct TrustedPath {
 
 impl TrustedPath {
     /// Why the yes no longer counts for this user, if so: others than then can change what it was said to.
-    pub fn lapsed(&self, user: u32) -> Option<String> {
-        match Ownership::of(Path::new(&self.path)) {
+    /// `further` is what else decides what runs, beside what lies where it always does.
+    pub fn lapsed(&self, user: u32, further: &[PathBuf]) -> Option<String> {
+        match Ownership::of(Path::new(&self.path), further) {
             Ok(now) => now.change_since(&self.ownership.clone().unwrap_or_default(), user),
             Err(error) => Some(format!("whom it belongs to can't be told: {error}")),
         }
@@ -64,9 +65,14 @@ impl TrustedPaths {
         TrustedPaths { db }
     }
 
-    /// Says yes. Gives whether that is new.
-    pub async fn trust(&self, path: &Path, kind: TrustKind) -> Result<bool, StoreError> {
-        let ownership = Ownership::of(path).ok();
+    /// Says yes, to those who can change it and what `further` decides what runs. Gives whether that is new.
+    pub async fn trust(
+        &self,
+        path: &Path,
+        kind: TrustKind,
+        further: &[PathBuf],
+    ) -> Result<bool, StoreError> {
+        let ownership = Ownership::of(path, further).ok();
         let ownership = ownership.and_then(|one| serde_json::to_string(&one).ok());
         let path = text(path)?;
         let mut tx = self.db.begin().await?;
@@ -81,8 +87,8 @@ impl TrustedPaths {
     }
 
     /// Remembers who can change what was said yes to before that was remembered.
-    pub async fn remember(&self, path: &Path) -> Result<(), StoreError> {
-        let Ok(ownership) = Ownership::of(path) else {
+    pub async fn remember(&self, path: &Path, further: &[PathBuf]) -> Result<(), StoreError> {
+        let Ok(ownership) = Ownership::of(path, further) else {
             return Ok(());
         };
         let ownership = serde_json::to_string(&ownership).unwrap_or_default();

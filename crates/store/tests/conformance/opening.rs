@@ -100,8 +100,8 @@ pub async fn an_older_store_is_brought_up(site: Site) {
     // A yes from before owners were remembered counts for the user and root, and is then remembered like any other.
     let (trusted, root) = (store.trusted(), Path::new("/"));
     let old = trusted.get(root).await.unwrap().unwrap();
-    assert_eq!((&old.ownership, old.lapsed(1_000)), (&None, None));
-    trusted.remember(root).await.unwrap();
+    assert_eq!((&old.ownership, old.lapsed(1_000, &[])), (&None, None));
+    trusted.remember(root, &[]).await.unwrap();
     let now = trusted.get(root).await.unwrap().unwrap();
     assert_eq!((now.ownership.is_some(), now.since_ms), (true, 1));
 }

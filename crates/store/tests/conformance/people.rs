@@ -61,8 +61,8 @@ pub async fn trust_comes_and_goes_and_is_imported_once(site: Site) {
     let book = TrustBook::in_folder(&site.folder.path().join("book"));
     book.trust(a, 5).unwrap();
     book.trust(b, 6).unwrap();
-    assert!(trusted.trust(b, TrustKind::Entry).await.unwrap());
-    assert!(!trusted.trust(b, TrustKind::Project).await.unwrap());
+    assert!(trusted.trust(b, TrustKind::Entry, &[]).await.unwrap());
+    assert!(!trusted.trust(b, TrustKind::Project, &[]).await.unwrap());
     assert_eq!(trusted.import(&book).await.unwrap(), 1);
     assert_eq!(trusted.get(a).await.unwrap().unwrap().since_ms, 5);
     assert_eq!(
@@ -80,7 +80,7 @@ pub async fn trust_comes_and_goes_and_is_imported_once(site: Site) {
     use std::os::unix::ffi::OsStrExt;
     let odd = Path::new(std::ffi::OsStr::from_bytes(b"/p/\xff"));
     assert!(matches!(
-        trusted.trust(odd, TrustKind::Entry).await,
+        trusted.trust(odd, TrustKind::Entry, &[]).await,
         Err(StoreError::Unfit { .. })
     ));
     assert_eq!(trusted.get(odd).await.unwrap(), None);

@@ -8,6 +8,7 @@ use toolcrib_core::ErrorCode;
 use toolcrib_store::{Ownership, TrustKind};
 
 use super::{Done, Scene};
+use crate::config::local_folders;
 use crate::config::project::{self, FoundBy, MARKER};
 use crate::failure::Failure;
 use crate::open::data_folder;
@@ -49,14 +50,20 @@ impl Init {
             }
         }
         let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let further = local_folders(&scene.env, &project);
         // What others can change is trusted with a word of its own only.
-        let ownership = Ownership::of(&project.root);
+        let ownership = Ownership::of(&project.root, &further);
         let alone = ownership.is_ok_and(|ownership| ownership.doubt(user()).is_none());
         if is_new && alone {
             let trusted = memory.store()?.trusted();
-            trusted.trust(&project.root, TrustKind::Project).await?;
+            trusted
+                .trust(&project.root, TrustKind::Project, &further)
+                .await?;
         }
-        let trusted = memory.trust_of(Some(&project)).await.is_trusted();
+        let trusted = memory
+            .trust_of(&scene.env, Some(&project))
+            .await
+            .is_trusted();
         let printer = scene.printer;
         if printer.is_json() {
             printer.json(&json!({"project": project.root, "written": written, "trusted": trusted}));

@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::reach::{Reach, path_safe};
 use crate::failure::Failure;
 use crate::open::Opened;
-use crate::registrar::Registrar;
+use crate::registrar::{By, Registrar};
 use crate::wire::{CustomToolCreate, CustomToolUpdate, CustomToolView, ValidationView};
 
 impl Reach {
     pub async fn register(&self, create: &CustomToolCreate) -> Result<CustomToolView, Failure> {
         match self {
             Reach::Here(opened, _) => {
-                let kept = here(opened).create(map(create)).await?;
+                let kept = here(opened).create(map(create), By::Owner).await?;
                 let mut view = CustomToolView::from(kept.tool);
                 view.warnings = kept.warnings;
                 Ok(view)
@@ -30,7 +30,7 @@ impl Reach {
     ) -> Result<CustomToolView, Failure> {
         match self {
             Reach::Here(opened, _) => {
-                let kept = here(opened).change(name, map(update)).await?;
+                let kept = here(opened).change(name, map(update), By::Owner).await?;
                 let mut view = CustomToolView::from(kept.tool);
                 view.warnings = kept.warnings;
                 Ok(view)

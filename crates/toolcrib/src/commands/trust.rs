@@ -13,7 +13,8 @@ use toolcrib_store::{Ownership, Store, TrustKind, TrustedPath, TrustedPaths};
 
 use super::list::heading;
 use super::{Done, Scene};
-use crate::config::{Flags, Project, ProjectError, project};
+use crate::config::project::{self, FoundBy};
+use crate::config::{Flags, Project, ProjectError, local_folders};
 use crate::failure::Failure;
 use crate::grantor::Grantor;
 use crate::open::{Opened, data_folder, last_good_files};
@@ -58,10 +59,12 @@ impl Trust {
             return revoke(scene, &store, flag).await;
         }
         let project = find(scene, flag)?;
+        let further = local_folders(&scene.env, &project);
         if !self.shared {
-            refuse_shared(&project.root)?;
+            refuse_shared(&project.root, &further)?;
         }
-        let new = book.trust(&project.root, TrustKind::Project).await?;
+        let kind = TrustKind::Project;
+        let new = book.trust(&project.root, kind, &further).await?;
         let found = Found::load(scene, &project, !self.no_grants).await?;
         let Found { tools, given, .. } = &found;
         let printer = scene.printer;
@@ -87,8 +90,8 @@ impl Trust {
 }
 
 /// Asks for one word more where others than this user can change what would run.
-fn refuse_shared(root: &Path) -> Result<(), Failure> {
-    let doubt = match Ownership::of(root) {
+fn refuse_shared(root: &Path, further: &[PathBuf]) -> Result<(), Failure> {
+    let doubt = match Ownership::of(root, further) {
         Ok(ownership) => ownership.doubt(user()),
         Err(error) => Some(format!("whom it belongs to can't be told: {error}")),
     };
@@ -260,7 +263,7 @@ async fn list(scene: &Scene, book: &TrustedPaths) -> Done {
     let printer = scene.printer;
     if printer.is_json() {
         let view = |all: &[TrustedPath]| -> Vec<Value> {
-            let one = |one: &TrustedPath| json!({"path": one.path, "trustedAtMs": one.since_ms, "lapsed": lapsed(one)});
+            let one = |one: &TrustedPath| json!({"path": one.path, "trustedAtMs": one.since_ms, "lapsed": lapsed(scene, one)});
             all.iter().map(one).collect()
         };
         printer.json(&json!({"projects": view(&projects), "entries": view(&entries)}));
@@ -269,7 +272,7 @@ async fn list(scene: &Scene, book: &TrustedPaths) -> Done {
     if projects.is_empty() {
         printer.line("no project is trusted");
     }
-    let why = |one: &TrustedPath| match lapsed(one) {
+    let why = |one: &TrustedPath| match lapsed(scene, one) {
         Some(reason) => format!(" (no longer: {reason})"),
         None => String::new(),
     };
@@ -285,7 +288,15 @@ async fn list(scene: &Scene, book: &TrustedPaths) -> Done {
 }
 
 /// Why the yes no longer counts, if so. One to what is gone waits for its return.
-fn lapsed(one: &TrustedPath) -> Option<String> {
-    let there = Path::new(&one.path).exists();
-    one.lapsed(user()).filter(|_| there)
+fn lapsed(scene: &Scene, one: &TrustedPath) -> Option<String> {
+    let root = PathBuf::from(&one.path);
+    let there = root.exists();
+    let further = match one.kind {
+        TrustKind::Project => {
+            let found_by = FoundBy::Flag;
+            local_folders(&scene.env, &Project { root, found_by })
+        }
+        TrustKind::Entry => Vec::new(),
+    };
+    one.lapsed(user(), &further).filter(|_| there)
 }

@@ -4,13 +4,15 @@
 
 pub mod audit;
 pub mod file;
-mod private;
+pub mod private;
 pub mod project;
 pub mod secrets;
 mod settings;
 
 pub use project::{Project, ProjectError};
-pub use settings::{DEFAULT_PORT, Flags, Settings, store_url, trust_entries};
+pub use settings::{
+    DEFAULT_PORT, Flags, Settings, lets_out, local_folders, store_url, trust_entries,
+};
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
-use super::private::user_config;
+use super::private::{check_named, real, user_config};
 use super::{ConfigError, Project, project_config, secrets};
 use crate::env::{self, Env};
 
@@ -147,6 +147,10 @@ impl Settings {
             }
             (None, None) => user.port.unwrap_or(DEFAULT_PORT),
         };
+        let folders = folders(env, project, trusted, custom_tools, &user, &own);
+        for folder in folders.iter().filter(|one| one.scope == Scope::Global) {
+            check_named(&folder.path)?;
+        }
         Ok(Settings {
             host: address(host.unwrap_or("127.0.0.1"))?,
             port,
@@ -185,7 +189,7 @@ impl Settings {
                 days: Some(user_audit.days.unwrap_or(DEFAULT_AUDIT_DAYS).max(1)),
                 rows: Some(user_audit.max_rows.unwrap_or(DEFAULT_AUDIT_ROWS).max(1)),
             },
-            folders: folders(env, project, trusted, custom_tools, &user, &own),
+            folders,
         })
     }
 }
@@ -205,8 +209,18 @@ pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
         .parse()
         .map_err(|error: StoreUrlError| ConfigError::new(&*place, error.to_string(), hint))?;
     // It would be another file in every folder, and in a clone one that came with it: trust lies there.
-    match url.path().is_some_and(Path::is_relative) {
-        true => Err(ConfigError::new(place, "is a relative path", hint)),
+    if url.path().is_some_and(Path::is_relative) {
+        return Err(ConfigError::new(place, "is a relative path", hint));
+    }
+    let project = super::project::find(None, env).ok().flatten();
+    let root = project.map(|project| project.root);
+    let inside = |path: &Path| root.is_some_and(|root| real(path).starts_with(root));
+    match url.path().is_some_and(inside) {
+        true => Err(ConfigError::new(
+            place,
+            "lies in the project, where a clone could bring it along",
+            "name a file outside of the project",
+        )),
         false => Ok(url),
     }
 }
@@ -313,6 +327,27 @@ fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigErr
     Ok(own)
 }
 
+/// Does the user's own file, as it is now, let a tool of this name out of its walls? Where it can't be read it may.
+pub fn lets_out(env: &Env, name: &str) -> bool {
+    let is_off = |user: ConfigFile| {
+        let tools = user.tools.unwrap_or_default();
+        let tool = tools.get(name);
+        tool.is_some_and(|tool| tool.sandbox == Some(SandboxMode::Off))
+    };
+    user_config(env).map_or(true, is_off)
+}
+
+/// The tools folders that lie in a project by what settings say: the user's and, of one that was or is being trusted, its
+/// own. Who can change one of them can change what runs.
+pub fn local_folders(env: &Env, project: &Project) -> Vec<PathBuf> {
+    // Settings that can't be read name no folder; that they can't be is told where they are used.
+    let user = user_config(env).unwrap_or_default();
+    let own = file::read(&project_config(project)).unwrap_or_default();
+    let all = folders(env, Some(project), true, true, &user, &own);
+    let local = all.into_iter().filter(|one| one.scope == Scope::Local);
+    local.map(|one| one.path).collect()
+}
+
 fn folders(
     env: &Env,
     project: Option<&Project>,
@@ -328,12 +363,17 @@ fn folders(
         Some(project) => Some((project.root.join(path), Scope::Local)),
         None => None,
     };
-    let replaced = env
-        .get(env::TOOLS_DIR)
-        .map(PathBuf::from)
-        .or_else(|| user.tools_dir.as_ref().map(|dir| expand(env, dir)));
+    // Whoever sets variables for a project, such as direnv, means folders of that project.
+    let by_variable = |path: PathBuf| match project {
+        Some(project) if real(&path).starts_with(&project.root) => Some((path, Scope::Local)),
+        _ => placed(path),
+    };
+    let replaced = match env.get(env::TOOLS_DIR) {
+        Some(only) => Some(by_variable(only.into())),
+        None => user.tools_dir.as_ref().map(|dir| placed(expand(env, dir))),
+    };
     match replaced {
-        Some(only) => found.extend(placed(only)),
+        Some(only) => found.extend(only),
         None => {
             if let Some(project) = project {
                 found.push((
@@ -352,9 +392,11 @@ fn folders(
     let written = |dirs: &Option<Vec<String>>| -> Vec<PathBuf> {
         dirs.iter().flatten().map(|dir| expand(env, dir)).collect()
     };
-    let user_dirs = from_variable.unwrap_or_else(|| written(&user.tool_dirs));
-    let dirs = user_dirs.into_iter().chain(written(&own.tool_dirs));
-    found.extend(dirs.filter_map(placed));
+    match from_variable {
+        Some(dirs) => found.extend(dirs.into_iter().filter_map(by_variable)),
+        None => found.extend(written(&user.tool_dirs).into_iter().filter_map(placed)),
+    }
+    found.extend(written(&own.tool_dirs).into_iter().filter_map(placed));
     let mut folders: Vec<Folder> = Vec::new();
     for (path, scope) in found {
         if folders.iter().any(|folder| folder.path == path) {

@@ -1,13 +1,14 @@
 //! What a serving crib follows while it runs: trust, grants and settings. Registered tools, tokens and files have
 //! followers of their own.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toolcrib_sources::Sources;
 use toolcrib_store::Revisions;
 
 use super::{Opened, Stamp};
-use crate::config::{Settings, trust_entries};
+use crate::config::{Settings, local_folders, trust_entries};
 use crate::store_handle::Trust;
 
 /// How often a running crib looks whether trust or settings changed.
@@ -45,6 +46,7 @@ impl Opened {
             .iter()
             .map(ToString::to_string)
             .collect();
+        let mut local = self.decisive(&self.trust);
         let mut ticks: u32 = 0;
         let mut waiting = Vec::new();
         loop {
@@ -64,7 +66,7 @@ impl Opened {
             let revisions = changes.as_mut().map(|changes| *changes.borrow_and_update());
             let changed = StoreChange::between(known, revisions);
             known = revisions;
-            let now = Stamp::of(&self.env, self.project.as_ref());
+            let now = Stamp::of(&self.env, self.project.as_ref(), &local);
             if now == seen && !news && !changed.trust {
                 if changed.grants {
                     sources.regrant(self.memory.grants()).await;
@@ -72,7 +74,7 @@ impl Opened {
                 continue;
             }
             seen = now;
-            let trust = self.memory.trust_of(self.project.as_ref()).await;
+            let trust = self.memory.trust_of(&self.env, self.project.as_ref()).await;
             if trust.is_trusted() && last.is_trusted() && trust != last {
                 // Withdrawn and given again between two looks: withdrawn all the same.
                 sources
@@ -80,6 +82,7 @@ impl Opened {
                     .await;
             }
             last = trust.clone();
+            local = self.decisive(&trust);
             let mut reasons = trouble.clone();
             if let Trust::Unknown(reason) = &trust
                 && !trouble.contains(reason)
@@ -125,6 +128,16 @@ impl Opened {
             tell(reasons);
             sources.regrant(self.memory.grants()).await;
             sources.set_folders(folders.clone()).await;
+        }
+    }
+
+    /// The project's tools folders that settings name: who comes to change one ends its trust, until that is undone.
+    fn decisive(&self, trust: &Trust) -> Vec<PathBuf> {
+        match (trust, &self.project) {
+            (Trust::Trusted { .. } | Trust::Lapsed(_), Some(project)) => {
+                local_folders(&self.env, project)
+            }
+            _ => Vec::new(),
         }
     }
 }

@@ -20,6 +20,8 @@ use toolcrib_sources::registered::{self, Examination, RegistrationKind, Yes};
 use toolcrib_sources::{Place, Sources};
 use toolcrib_store::{CustomTools, ToolPage};
 
+use crate::config::lets_out;
+use crate::env::Env;
 use crate::open::Opened;
 use crate::store_handle::{StoreHandle, refused};
 use crate::wire::CheckView;
@@ -44,6 +46,7 @@ const EXAMINED: [&str; 8] = [
 
 pub struct Registrar {
     memory: Arc<StoreHandle>,
+    env: Env,
     place: Arc<Place>,
     crib: Arc<Crib>,
     default_timeout_ms: u64,
@@ -51,6 +54,15 @@ pub struct Registrar {
     enabled: bool,
     sources: Arc<OnceLock<Sources>>,
     turns: Semaphore,
+}
+
+/// Who makes or changes a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The owner, at the command line.
+    Owner,
+    /// Whoever came to the port, with a token or without.
+    Port,
 }
 
 /// A registration that was made or changed, and what is odd about it.
@@ -66,6 +78,7 @@ impl Registrar {
         let limit = opened.settings.default_timeout.as_millis();
         Registrar {
             memory: opened.memory.clone(),
+            env: opened.env.clone(),
             place: opened.place.clone(),
             crib: opened.crib.clone(),
             default_timeout_ms: u64::try_from(limit).unwrap_or(u64::MAX),
@@ -95,9 +108,14 @@ impl Registrar {
     }
 
     /// Keeps a new registration: `active` when its program is what it is said to be, `inactive` when nobody looked.
-    pub async fn create(&self, mut body: Map<String, Value>) -> Result<SavedTool, CallError> {
+    pub async fn create(
+        &self,
+        mut body: Map<String, Value>,
+        by: By,
+    ) -> Result<SavedTool, CallError> {
         let validate = flag(&mut body, "validate")?.unwrap_or(true);
         let mut read = self.read(&body, &RegistrationKind::New)?;
+        self.refuse_let_out(&read.tool.name, by)?;
         let taken = self.tools()?.get(&read.tool.name).await.map_err(refused)?;
         if taken.is_some() {
             return Err(conflict(&read.tool.name, "a registered tool"));
@@ -127,7 +145,9 @@ impl Registrar {
         &self,
         name: &str,
         mut body: Map<String, Value>,
+        by: By,
     ) -> Result<SavedTool, CallError> {
+        self.refuse_let_out(name, by)?;
         let validate = flag(&mut body, "validate")?;
         let wanted = status(&mut body)?;
         let before = self.get(name).await?;
@@ -167,6 +187,20 @@ impl Registrar {
             tool: kept,
             warnings,
         })
+    }
+
+    /// The user's settings let a tool out of its walls by name, and meant the program that has it. Nobody else says which
+    /// program that is.
+    fn refuse_let_out(&self, name: &str, by: By) -> Result<(), CallError> {
+        let let_out = self.place.walls.let_out(name) || lets_out(&self.env, name);
+        if by == By::Owner || !let_out {
+            return Ok(());
+        }
+        let shown: String = name.chars().take(100).collect();
+        Err(CallError::denied(format!(
+            "your settings take the walls away from `{shown}`, so only you say which program that is"
+        ))
+        .hint("register or change it with `toolcrib register` on this machine, without `--host` and `--port`; or take another name, or `sandbox = \"off\"` out of your config.toml"))
     }
 
     /// Grants what a registration asks for, in the content that was looked at: who registers it says yes to it. Gives

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::support::ordinary::ordinary;
 use crate::support::{World, eventually};
 use crate::walls::{CURIOUS, HAND, executable, hand, text, worlds, written};
 
@@ -120,6 +121,118 @@ fn a_folder_for_packages_is_not_made_by_a_tool() {
     }
 }
 
+/// What agents, editors, version control and shells run by themselves is no part of a project that a tool may write.
+#[test]
+fn settings_that_run_programs_outside_are_kept_in_a_writable_project() {
+    for (rung, mut world) in worlds() {
+        world.write_tool("hand.py", HAND);
+        let kept = [
+            ".claude/settings.json",
+            ".mcp.json",
+            ".hg/hgrc",
+            ".envrc",
+            ".husky/pre-commit",
+            "opencode.json",
+            "web/app/.vscode/tasks.json",
+            "web/.cursor/mcp.json",
+        ];
+        for file in kept {
+            world.write(file, "as it was");
+        }
+        world.write("src/evil", "planted");
+        written(&mut world);
+        world.run(&["grant", "hand", "--write", "."]).exits(0);
+        let own = world.project();
+        for file in kept {
+            let (file, gone) = (own.join(file), own.join("src/gone"));
+            let folder = file.parent().unwrap().to_path_buf();
+            for (what, path, to) in [
+                ("write", file.clone(), "".into()),
+                ("rename", own.join("src/evil"), file.clone()),
+                ("rename", file.clone(), gone.clone()),
+                ("rename", folder, gone.clone()),
+            ] {
+                let tried = hand(&world, what, &path, &to);
+                assert_eq!(tried["isError"], true, "{rung} {what} {path:?}: {tried}");
+            }
+            assert_eq!(std::fs::read_to_string(file).unwrap(), "as it was");
+        }
+        for folder in ["web", "web/app"] {
+            let tried = hand(&world, "rename", own.join(folder), own.join("src/web"));
+            assert_eq!(tried["isError"], true, "{rung} {folder}: {tried}");
+        }
+        // Where nothing is mounted, there is nothing new beside what is kept.
+        if rung == "B" {
+            for (what, name) in [("write", "opencode.jsonc"), ("make", ".gemini")] {
+                let tried = hand(&world, what, own.join(name), "");
+                assert_eq!(tried["isError"], true, "{name}: {tried}");
+            }
+        }
+        let fine = hand(&world, "write", own.join("src/made"), "");
+        assert_eq!(fine["output"], "written", "{rung}: {fine}");
+        // By that very path they may be written.
+        for named in [".claude", ".mcp.json"] {
+            world.run(&["grant", "hand", "--write", named]).exits(0);
+        }
+        for file in [".claude/settings.json", ".mcp.json"] {
+            let fine = hand(&world, "write", own.join(file), "");
+            assert_eq!(fine["output"], "written", "{rung} {file}: {fine}");
+        }
+        let tried = hand(&world, "write", own.join(".hg/hgrc"), "");
+        assert_eq!(tried["isError"], true, "{rung}: {tried}");
+    }
+}
+
+/// Which interpreter a version manager runs the user's own tools with is the user's choice; a project chooses for its own
+/// tools, once all of it is trusted.
+#[test]
+fn a_project_chooses_no_version_for_the_users_own_tools() {
+    for rung in ["A", "B", "C"] {
+        let mut world = World::new();
+        world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
+        let manager = world.home().join(".pyenv");
+        for folder in ["shims", "versions/usual/bin", "versions/chosen/bin"] {
+            let program = manager.join(folder).join("python3");
+            std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+            std::fs::write(&program, format!("#!/bin/echo {folder}\n")).unwrap();
+            executable(&program);
+        }
+        std::fs::write(manager.join("version"), "usual\n").unwrap();
+        let global = world.global_folder().join("own.json");
+        std::fs::create_dir_all(global.parent().unwrap()).unwrap();
+        let plugin = |name: &str| crate::support::shell_tool(name, "python3 -c pass", json!({}));
+        std::fs::write(&global, plugin("own")).unwrap();
+        world.write(".python-version", "chosen\n");
+        world.write_tool("theirs.json", plugin("theirs"));
+        ordinary(&mut world);
+        let path = format!("{}:/usr/bin:/bin", text(manager.join("shims")));
+        world.vars.push(("PATH", path));
+        let said = |name: &str| {
+            let ran = world.run(&["call", name, "--json"]);
+            ran.stdout + &ran.stderr
+        };
+        assert!(
+            said("own").contains("versions/usual"),
+            "{rung}: {}",
+            said("own")
+        );
+        world.run(&["trust"]).exits(0);
+        assert!(
+            said("own").contains("versions/usual"),
+            "{rung}: {}",
+            said("own")
+        );
+        let theirs = said("theirs");
+        assert!(theirs.contains("versions/chosen"), "{rung}: {theirs}");
+        // One that is trusted by itself sees nothing around it.
+        world.run(&["trust", "--revoke"]).exits(0);
+        world.run(&["new", "mine", "--template", "plugin"]).exits(0);
+        world.write_tool("mine.json", plugin("mine"));
+        let mine = said("mine");
+        assert!(mine.contains("versions/usual"), "{rung}: {mine}");
+    }
+}
+
 /// Makes folders in folders, and dies: then its private folder is cleared.
 const DEEP: &str = r#"
 from toolcrib import tool
@@ -216,5 +329,51 @@ fn a_projects_tool_is_let_out_by_its_path_alone() {
         assert_eq!(reads(&world), !of_project, "{rung}: {shown}");
         assert!(of_project, "{rung}: {shown}");
         assert!(Path::new(&global).exists());
+    }
+}
+
+/// The user lets a program out by the name of its tool. Who holds a token does not say which program has that name.
+#[tokio::test]
+async fn a_name_that_is_let_out_is_registered_by_the_owner_alone() {
+    for (rung, mut world) in worlds() {
+        let program = world.write("curious/tool.py", CURIOUS);
+        let_out(&mut world, "curious");
+        let (project, home) = (text(world.project()), text(world.home()));
+        let args = [&text(&program), &project, &home, "1"].map(str::to_owned);
+        let at_cli = |name: &str| {
+            let mut all = vec!["register", "--name", name, "--json", "--", "python3"];
+            all.extend(args.iter().map(String::as_str));
+            world.run(&all)
+        };
+        let crib = world.serve();
+        let body = json!({"name": "curious", "command": "python3", "args": args});
+        let canary = world.project().join("canary");
+        let denied = async |what: &str| {
+            let (status, told) = crib.post("/custom-tools", body.clone()).await;
+            assert_eq!(status, 403, "{rung} {what}: {told}");
+            assert_eq!(told["error"]["code"], "denied", "{rung}: {told}");
+            let hint = told["error"]["hint"].as_str().unwrap();
+            assert!(hint.contains("toolcrib register"), "{rung}: {told}");
+            assert!(!canary.exists(), "{rung} {what}: nothing ran");
+        };
+        denied("before it is there").await;
+        let mut other = body.clone();
+        other["name"] = json!("other");
+        let (status, made) = crib.post("/custom-tools", other).await;
+        assert_eq!(
+            (status, &made["description"]),
+            (201, &json!("It got: nothing")),
+            "{rung}"
+        );
+        // At the command line it is the owner's word, through the crib too.
+        at_cli("curious").exits(0);
+        assert!(canary.exists(), "{rung}: it was let out");
+        std::fs::remove_file(&canary).unwrap();
+        let changed = json!({"args": args, "tags": ["x"]});
+        let (status, told) = crib.patch("curious", changed).await;
+        assert_eq!(status, 403, "{rung}: {told}");
+        // Nor is it taken away and made anew.
+        assert_eq!(crib.delete("curious").await, 204, "{rung}");
+        denied("after it was taken away").await;
     }
 }

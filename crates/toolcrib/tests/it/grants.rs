@@ -483,3 +483,39 @@ fn a_grant_ends_when_the_program_changes_wherever_that_lies() {
         assert_eq!(ran.stdout.trim(), "other", "{place}");
     }
 }
+
+/// A program of the project that a JSON plugin runs is part of the plugin, and so is a script that it names.
+#[tokio::test]
+async fn a_grant_ends_when_the_program_of_a_plugin_changes() {
+    for command in ["./scripts/run.sh", "sh scripts/run.sh {{what}}"] {
+        let world = World::new();
+        let program = world.project().join("scripts/run.sh");
+        let write = |said: &str| {
+            std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+            std::fs::write(&program, format!("#!/bin/sh\necho {said}\n")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&program, mode).unwrap();
+        };
+        write("first");
+        let what = json!({"what": {"type": "string"}});
+        let text = shell_tool("runner", command, what);
+        let mut plugin: Value = serde_json::from_str(&text).unwrap();
+        plugin["tools"][0]["permissions"] = json!({"canWriteFiles": true});
+        plugin["tools"][0]["sandbox"] = json!({"allowedPaths": [".", "out"]});
+        world.write_tool("runner.json", plugin.to_string());
+        world.run(&["trust"]).exits(0);
+        let call = || world.run(&["call", "runner", "what=x", "--standalone"]);
+        assert!(call().exits(0).stdout.contains("first"), "{command}");
+        let crib = world.serve();
+        until(&crib, "runner", "active").await;
+        write("other");
+        let ran = call();
+        assert!(ran.stderr.contains("toolcrib grant"), "{command}: {ran:?}");
+        until(&crib, "runner", "denied").await;
+        world.run(&["grant", "runner", "--all"]).exits(0);
+        assert!(call().exits(0).stdout.contains("other"), "{command}");
+        // What is data changes nothing.
+        world.write("scripts/notes.md", "new");
+        assert!(call().exits(0).stdout.contains("other"), "{command}");
+    }
+}

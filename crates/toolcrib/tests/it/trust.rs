@@ -332,6 +332,78 @@ fn what_others_can_change_is_trusted_with_one_word_more() {
     }
 }
 
+/// Tools folders that settings name, environments and packages decide what runs as well as the usual folders do.
+#[tokio::test]
+async fn trust_ends_when_others_can_change_a_folder_that_settings_name() {
+    let world = World::new();
+    world.write(".toolcrib/config.toml", "tool_dirs = [\"scripts/tools\"]\n");
+    world.write("scripts/tools/a.json", speak());
+    for folder in [".venv", "node_modules"] {
+        std::fs::create_dir(world.project().join(folder)).unwrap();
+    }
+    let named = ["scripts/tools", "scripts", ".venv", "node_modules"];
+    for folder in named.map(|folder| world.project().join(folder)) {
+        mode(&folder, 0o777);
+        let refused = world.run(&["trust"]).exits(3);
+        assert!(refused.stderr.contains("every user"), "{refused:?}");
+        mode(&folder, 0o755);
+    }
+    world.run(&["trust"]).exits(0);
+    let crib = world.serve();
+    until(&crib, "speak", "active").await;
+    // The config that names its folder is no longer read then.
+    let gone = async || {
+        eventually("the tool is gone", async || {
+            crib.status_of("speak").await.is_none()
+        })
+        .await;
+    };
+    for folder in named.map(|folder| world.project().join(folder)) {
+        mode(&folder, 0o777);
+        gone().await;
+        world.run(&["call", "speak"]).exits(3);
+        let listed = world.run(&["trust", "--list"]).exits(0);
+        assert!(listed.stdout.contains("(no longer: "), "{listed:?}");
+        mode(&folder, 0o755);
+        until(&crib, "speak", "active").await;
+    }
+    // A group of others, too.
+    let tools = world.project().join("scripts/tools");
+    if std::os::unix::fs::chown(&tools, None, Some(OTHER)).is_ok() {
+        world.run(&["call", "speak"]).exits(0);
+        mode(&tools, 0o775);
+        gone().await;
+        let list = world.run(&["list"]).exits(0);
+        assert!(list.stderr.contains(&format!("gid {OTHER}")), "{list:?}");
+        world.run(&["trust", "--shared"]).exits(0);
+        until(&crib, "speak", "active").await;
+    }
+}
+
+/// A folder that the user names counts as the user's own, unless everybody may write there.
+#[test]
+fn a_folder_that_everybody_may_write_holds_no_tools_of_the_users() {
+    let world = World::new();
+    let (config, tools) = (
+        world.home().join(".config/toolcrib"),
+        world.root().join("tools"),
+    );
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::create_dir(&tools).unwrap();
+    std::fs::write(tools.join("a.json"), speak()).unwrap();
+    let named = format!("tool_dirs = [{:?}]\n", tools.display().to_string());
+    std::fs::write(config.join("config.toml"), named).unwrap();
+    world.run(&["call", "speak"]).exits(0);
+    for open in [0o777, 0o1777] {
+        mode(&tools, open);
+        let refused = world.run(&["call", "speak"]).exits(2);
+        assert!(
+            refused.stderr.contains("every user") && refused.stderr.contains("tool_dirs"),
+            "{refused:?}"
+        );
+    }
+}
+
 #[test]
 fn a_single_tool_is_trusted_as_long_as_it_is_its_makers() {
     let world = World::new();
@@ -357,7 +429,7 @@ fn settings_that_others_can_write_are_not_the_users() {
         mode(&path, 0o777);
         let refused = world.run(&["list"]).exits(2);
         assert!(
-            refused.stderr.contains("every user") && refused.stderr.contains("chmod o-w"),
+            refused.stderr.contains("every user") && refused.stderr.contains("chmod go-w"),
             "{refused:?}"
         );
         mode(&path, 0o755);

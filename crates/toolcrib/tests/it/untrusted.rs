@@ -267,3 +267,68 @@ fn a_users_own_tools_import_nothing_from_a_project_that_nobody_trusts() {
         assert!(said.contains("the clone ran"), "{rung}: {said}");
     }
 }
+
+/// Variables of a session may point into a clone. What lies there is the clone's: neither settings nor trust, and no tools
+/// of the user's.
+#[test]
+fn a_clone_brings_no_settings_trust_or_tools_of_the_users() {
+    let mut world = World::new();
+    let own = world.project().join(".own/toolcrib");
+    std::fs::create_dir_all(own.join("tools")).unwrap();
+    std::fs::write(own.join("config.toml"), "sandbox_enabled = false\n").unwrap();
+    let mark = canary(&world);
+    let touch = shell_tool("evil", &format!("touch {}", mark.display()), json!({}));
+    std::fs::write(own.join("tools/evil.json"), &touch).unwrap();
+    let inside = own.parent().unwrap().display().to_string();
+    let link = world.root().join("link");
+    symlink(own.parent().unwrap(), &link).unwrap();
+    let store = format!("sqlite:{}/store.db", world.project().display());
+    for (variable, value) in [
+        ("XDG_CONFIG_HOME", inside.clone()),
+        ("XDG_CONFIG_HOME", link.display().to_string()),
+        ("XDG_DATA_HOME", inside.clone()),
+        ("XDG_CACHE_HOME", inside.clone()),
+        ("XDG_RUNTIME_DIR", inside.clone()),
+        ("HOME", inside.clone()),
+        ("TOOLCRIB_STORE", store),
+    ] {
+        world.vars = vec![(variable, value)];
+        for args in [
+            &["list"][..],
+            &["call", "evil"],
+            &["trust"],
+            &["grant", "--list"],
+        ] {
+            let refused = world.run(args).exits(2);
+            let told = &refused.stderr;
+            assert!(told.contains(variable), "{args:?}: {told}");
+            assert!(told.contains("the project"), "{args:?}: {told}");
+        }
+        assert!(!mark.exists(), "{variable}");
+    }
+    // From elsewhere, too.
+    world.vars = vec![("XDG_CONFIG_HOME", inside.clone())];
+    let mut list = world.command(&["list", "--project", world.project().to_str().unwrap()]);
+    list.current_dir(world.root());
+    world.finish(list).exits(2);
+    // A folder of tools in it is the project's own.
+    let tools = own.join("tools").display().to_string();
+    for variable in ["TOOLCRIB_TOOL_DIRS", "TOOLCRIB_TOOLS_DIR"] {
+        world.vars = vec![(variable, tools.clone())];
+        let shown = world.run(&["show", "evil", "--json"]).exits(0).json();
+        assert_eq!(shown["status"], "untrusted", "{variable}: {shown}");
+    }
+    // The home's own folders are the user's, though they be a repository.
+    world.vars.clear();
+    let config = world.home().join(".config");
+    std::fs::create_dir_all(config.join(".git")).unwrap();
+    std::fs::create_dir_all(config.join("toolcrib")).unwrap();
+    for named in [false, true] {
+        let mut list = world.command(&["list"]);
+        list.current_dir(&config);
+        if named {
+            list.env("XDG_CONFIG_HOME", &config);
+        }
+        world.finish(list).exits(0);
+    }
+}

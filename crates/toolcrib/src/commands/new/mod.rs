@@ -81,7 +81,7 @@ impl New {
         let mut written = self.write(scene, &opened, &tools, &name).await?;
         if single {
             let trusted = opened.memory.store()?.trusted();
-            trusted.trust(&written.entry, TrustKind::Entry).await?;
+            trusted.trust(&written.entry, TrustKind::Entry, &[]).await?;
         }
         if !opened.settings.folders.iter().any(|f| f.path == tools) {
             written.warnings.push(format!(

@@ -57,6 +57,8 @@ struct Identity {
 enum Proof {
     /// They got where only the owner gets.
     Owner,
+    /// Nobody asks for one.
+    None,
     /// The id of the token that they showed.
     Token(Arc<str>),
     Session(Key),
@@ -68,6 +70,18 @@ impl Who {
         static OWNER: LazyLock<Who> =
             LazyLock::new(|| Who::new(Scopes::all(), DEFAULT_AGENT, Proof::Owner));
         OWNER.clone()
+    }
+
+    /// Whoever comes to a port that asks for no token.
+    fn anybody() -> Who {
+        static ANYBODY: LazyLock<Who> =
+            LazyLock::new(|| Who::new(Scopes::all(), DEFAULT_AGENT, Proof::None));
+        ANYBODY.clone()
+    }
+
+    /// Is it the owner for sure, and not whoever holds a token or came to an open port?
+    pub fn is_owner(&self) -> bool {
+        matches!(self.0.proof, Proof::Owner)
     }
 
     fn token(id: &str, agent: Option<&str>, scopes: Scopes) -> Who {
@@ -110,7 +124,7 @@ impl Who {
             agent: self.0.agent.clone(),
             token: match &self.0.proof {
                 Proof::Token(id) => Some(id.clone()),
-                Proof::Owner | Proof::Session(_) => None,
+                Proof::Owner | Proof::None | Proof::Session(_) => None,
             },
         }
     }
@@ -238,7 +252,7 @@ impl Door {
     /// Ends when who asked no longer counts.
     async fn ended(self: Arc<Door>, who: Who) {
         match &who.0.proof {
-            Proof::Owner => std::future::pending().await,
+            Proof::Owner | Proof::None => std::future::pending().await,
             Proof::Token(id) => self.keys.ended(id).await,
             Proof::Session(key) => {
                 while self.logins.counts(key) {
@@ -259,7 +273,7 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
     let let_in = || visitor.iter().for_each(Visitor::let_in);
     let Some(door) = auth.0 else {
         let_in();
-        request.extensions_mut().insert(Who::owner());
+        request.extensions_mut().insert(Who::anybody());
         return next.run(request).await;
     };
     if OPEN.contains(&request.uri().path()) {

@@ -14,7 +14,7 @@ use toolcrib_core::{CallError, ErrorCode};
 use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, body, json, named, tools};
-use crate::registrar::{Registrar, SavedTool};
+use crate::registrar::{By, Registrar, SavedTool};
 use crate::serve::Served;
 use crate::serve::auth::Who;
 use crate::wire::{
@@ -59,6 +59,14 @@ fn view(registrar: &Registrar, tool: CustomTool) -> CustomToolView {
         view.last_health_check = checked.or(view.last_health_check);
     }
     view
+}
+
+/// Who registers: the owner comes by a way that nobody else has, everybody else by the port.
+fn by(who: &Who) -> By {
+    match who.is_owner() {
+        true => By::Owner,
+        false => By::Port,
+    }
 }
 
 fn kept(registrar: &Registrar, status: StatusCode, kept: SavedTool) -> Response {
@@ -134,7 +142,7 @@ pub async fn list(
     responses(
         (status = 201, description = "Registered: `active`, or `inactive` where `validate` was false", body = CustomToolView),
         (status = 400, description = "`bad_request`: a field is wrong, or the program is not valid; `data.errors` has the reasons", body = ErrorView),
-        (status = 403, description = "`denied`: registered tools are turned off; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 403, description = "`denied`: registered tools are turned off, or your settings take the walls away from this name; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 409, description = "`conflict`: a registered tool, a file's tool or a built-in tool has this name", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
         (status = 429, description = "`limit_reached`: too many programs are being validated", body = ErrorView),
@@ -143,10 +151,11 @@ pub async fn list(
 )]
 pub async fn create(
     State(served): State<Arc<Served>>,
+    who: Who,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
     let registrar = registrar(&served)?;
-    let made = registrar.create(object(body).await?).await?;
+    let made = registrar.create(object(body).await?, by(&who)).await?;
     Ok(kept(registrar, StatusCode::CREATED, made))
 }
 
@@ -180,7 +189,7 @@ pub async fn show(
     responses(
         (status = 200, body = CustomToolView),
         (status = 400, description = "`bad_request`: a field is wrong, a new name, or the program is not valid; nothing was changed", body = ErrorView),
-        (status = 403, description = "`denied`: registered tools are turned off; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 403, description = "`denied`: registered tools are turned off, or your settings take the walls away from this name; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
         (status = 409, description = "`conflict`: somebody else changed it meanwhile", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
@@ -190,12 +199,14 @@ pub async fn show(
 )]
 pub async fn update(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
     let registrar = registrar(&served)?;
-    let changed = registrar.change(&name, object(body).await?).await?;
+    let body = object(body).await?;
+    let changed = registrar.change(&name, body, by(&who)).await?;
     Ok(kept(registrar, StatusCode::OK, changed))
 }
 
