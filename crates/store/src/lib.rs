@@ -21,7 +21,7 @@ pub use outputs::{OutputFiles, OutputLimits};
 pub use ownership::Ownership;
 pub use sql::{
     CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Descriptions, Ending, GrantBook,
-    IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions, Store,
+    IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions, Signer, Store,
     StoreUrl, StoreUrlError, Token, Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths,
     Verdict, fingerprint, new_secret,
 };

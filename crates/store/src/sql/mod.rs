@@ -36,7 +36,7 @@ pub use changes::Revisions;
 pub use custom_tools::{CustomTools, ToolPage};
 pub use descriptions::Descriptions;
 pub use grants::GrantBook;
-pub use hash::{fingerprint, new_secret};
+pub use hash::{Signer, fingerprint, new_secret};
 pub use output_index::{IndexedOutput, OutputIndex};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath, TrustedPaths};
@@ -122,6 +122,11 @@ impl Store {
 
     pub fn descriptions(&self) -> Descriptions {
         Descriptions::new(self.db())
+    }
+
+    /// Signs with a key that all processes on this store share, for one purpose.
+    pub fn signer(&self, purpose: &'static str) -> Signer {
+        self.0.key.signer(purpose)
     }
 
     /// The keyed hash that a call's record holds in place of its arguments.
