@@ -12,10 +12,7 @@ pub mod auth;
 pub mod convert;
 pub mod guard;
 pub mod http;
-pub mod lean;
-pub mod lines;
 pub mod mcp;
-mod notices;
 pub mod rest;
 pub mod socket;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //!
 //! Why: `docs/design/0012-tokens.md`.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -150,6 +151,19 @@ impl Who {
 
     pub fn agent(&self) -> &str {
         &self.0.agent
+    }
+
+    /// Who it is, as text that holds no secret: what one was given, another can't use.
+    pub fn identity(&self) -> Cow<'_, str> {
+        match &self.0.proof {
+            Proof::Owner => "owner".into(),
+            Proof::None => "anybody".into(),
+            Proof::Token(id) => format!("token {id}").into(),
+            Proof::Session(key) => {
+                let hex = key.iter().take(16).map(|byte| format!("{byte:02x}"));
+                format!("browser {}", hex.collect::<String>()).into()
+            }
+        }
     }
 
     /// As the crib knows callers; `client` is the program that asks.
