@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolcrib_sources::Sources;
+use toolcrib_sources::{Configuration, Sources};
 use toolcrib_store::Revisions;
 
 use super::{Opened, Stamp};
@@ -38,7 +38,7 @@ impl Opened {
     pub async fn follow(&self, sources: &Sources, tell: impl Fn(Vec<String>)) {
         let mut seen = self.stamp.clone();
         let mut last = self.trust.clone();
-        let mut folders = self.settings.folders.clone();
+        let mut configuration = Configuration::clone(&sources.configuration());
         let mut opened = self.memory.opened();
         let mut changes = self.memory.store().ok().map(|store| store.watch());
         let mut known = changes.as_mut().map(|changes| *changes.borrow_and_update());
@@ -77,9 +77,12 @@ impl Opened {
             let trust = self.memory.trust_of(&self.env, self.project.as_ref()).await;
             if trust.is_trusted() && last.is_trusted() && trust != last {
                 // Withdrawn and given again between two looks: withdrawn all the same.
-                sources
-                    .set_folders(self.without_trust(folders.clone()))
-                    .await;
+                let folders = self.without_trust(configuration.folders.clone());
+                let withdrawn = Configuration {
+                    folders,
+                    ..configuration.clone()
+                };
+                sources.configure(withdrawn).await;
             }
             last = trust.clone();
             local = self.decisive(&trust);
@@ -108,26 +111,23 @@ impl Opened {
                     }
                     self.crib.set_default_timeout(settings.default_timeout);
                     self.crib.set_audit(settings.audit);
+                    configuration = super::configuration(&settings);
                     self.place.safe.set(settings.secrets);
-                    sources
-                        .enable_registered(settings.custom_tools_enabled)
-                        .await;
-                    folders = settings.folders;
                 }
                 Err(error) => {
                     tracing::warn!(%error, hint = error.hint, "settings can't be used; the last ones stand");
                     reasons.push(error.to_string());
                     // Whatever else is wrong: a withdrawn trust is withdrawn.
                     if !trust.is_trusted() {
-                        folders = self.without_trust(folders);
+                        configuration.folders = self.without_trust(configuration.folders);
                     }
                 }
             }
             let entries = self.memory.entries_of(self.project.as_ref()).await;
-            trust_entries(&mut folders, &entries);
+            trust_entries(&mut configuration.folders, &entries);
             tell(reasons);
             sources.regrant(self.memory.grants()).await;
-            sources.set_folders(folders.clone()).await;
+            sources.configure(configuration.clone()).await;
         }
     }
 
