@@ -69,4 +69,5 @@ pub use proxy::Denial;
 pub use rung::{Launcher, Rung};
 pub use shim::{behind, is_stand_in};
 pub use survey::{Feature, Survey};
+pub use system::is_never_opened;
 pub use watch::Breach;
