@@ -36,6 +36,8 @@ pub(crate) struct ResolvedPaths {
     pub links: BTreeMap<PathBuf, PathBuf>,
     pub read: Vec<Spot>,
     pub write: Vec<Spot>,
+    /// To be written, and not there yet.
+    pub unmade: Vec<PathBuf>,
     /// Unwritten inside what is written.
     pub protect: Vec<Spot>,
     /// To be protected, and not there yet.
@@ -68,7 +70,10 @@ impl ResolvedPaths {
         let mut ground = ResolvedPaths::default();
         let mut write = BTreeSet::new();
         for path in &policy.write {
-            write.extend(resolver.granted(path)?);
+            match resolver.granted(path)? {
+                Some(spot) => _ = write.insert(spot),
+                None => ground.unmade.push(path.clone()),
+            }
         }
         let mut read = BTreeSet::new();
         for path in &policy.granted {
@@ -101,16 +106,18 @@ impl ResolvedPaths {
     fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), CannotConfine> {
         let never: Vec<PathBuf> = policy.never.iter().map(|path| real(path)).collect();
         let records: Vec<PathBuf> = policy.records.iter().map(|path| real(path)).collect();
-        let decides = |spot: &&Spot| {
-            never.iter().any(|never| spot.path.starts_with(never))
-                || records.iter().any(|record| record.starts_with(&spot.path))
+        let decides = |path: &&PathBuf| {
+            never.iter().any(|never| path.starts_with(never))
+                || records.iter().any(|record| record.starts_with(path))
         };
-        match write.iter().find(decides) {
+        // What is not there yet has no links on its way.
+        let mut written = write.iter().map(|spot| &spot.path).chain(&self.unmade);
+        match written.find(decides) {
             None => Ok(()),
-            Some(spot) => Err(CannotConfine::new(
+            Some(path) => Err(CannotConfine::new(
                 format!(
                     "`{}` holds what decides about tools, and no tool may write there",
-                    spot.path.display()
+                    path.display()
                 ),
                 "grant another folder",
             )),

@@ -49,6 +49,7 @@ impl Run for Steps {
                     total: Some(100.0),
                     ..Progress::default()
                 });
+                // sleeps: a tool that takes its time, as the suite wants it
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             Ok(Outcome::text("done"))

@@ -81,6 +81,7 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
         let begun = Instant::now();
         while !holds() {
             assert!(begun.elapsed() < Duration::from_secs(30), "too late");
+            // sleeps: how often it is looked at; nothing depends on it
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
