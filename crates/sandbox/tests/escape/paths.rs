@@ -99,6 +99,7 @@ async fn links_in_a_programs_prefix_open_nothing() {
         for program in programs {
             let prefix = program.parent().unwrap().parent().unwrap();
             let command = Command::new(&program, arena.at("project"), arena.policy())
+                .arg(arena.at("project/data.txt"))
                 .arg(arena.at("home/.ssh/id"))
                 .arg(prefix.join("lib/id"))
                 .arg(prefix.join("share/id"))
@@ -110,6 +111,7 @@ async fn links_in_a_programs_prefix_open_nothing() {
                 .await
                 .unwrap();
             let (_, said, _) = finish(child).await;
+            assert!(said.contains("data"), "{rung:?}: it reads what it may");
             assert!(
                 !said.contains("secret"),
                 "{rung:?} {}: {said}",

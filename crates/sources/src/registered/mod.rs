@@ -79,7 +79,8 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
     };
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
     let workshop = Workshop::new(manifest.blueprint(&tool.name), Key(key.into()), own(tool))
-        .with_secrets(manifest.secrets.clone());
+        .with_secrets(manifest.secrets.clone())
+        .without(manifest.hidden.clone());
     let made = Definition::remembered(&home, known).tool(
         &manifest.shown,
         manifest.retries,
@@ -115,7 +116,8 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
 fn recipe(tool: &CustomTool, manifest: &Manifest, permit: &Permit, place: &Place) -> Recipe {
     let lent = manifest.secrets.iter().map(|one| place.lent(one));
     let reads = wanted(tool, place).reads;
-    let policy = confine::policy(&own(tool), permit, &reads, &sandbox(tool), place);
+    let mut policy = confine::policy(&own(tool), permit, &reads, &sandbox(tool), place);
+    policy.hide.extend(manifest.hidden.iter().cloned());
     let confinement = place.walls.around_registered(&tool.name, policy);
     let mut blueprint = manifest.blueprint(&tool.name);
     blueprint.dir = confine::start(blueprint.dir, &confinement, place);
