@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 
 use crate::source::{Configuration, Follow, Source, Updates};
-use crate::testing::{NothingKept, NothingRegistered, crib, place};
+use crate::testing::{Book, NothingKept, crib, place};
 use crate::{Needs, all, builtin, open};
 
 /// Rings when the server answers.
@@ -73,7 +73,7 @@ async fn a_source_that_is_far_away_holds_up_nobody_and_its_tools_come_later() {
         crib: crib.clone(),
         place: place.clone(),
         last_good: Arc::new(NothingKept),
-        registrations: Arc::new(NothingRegistered),
+        registrations: Book::with(Vec::new()),
         registered,
     });
     let configuration = Configuration::default();

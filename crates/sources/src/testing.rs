@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use toolcrib_core::store::{
     CustomTool, LastGood, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
 };
@@ -88,12 +89,29 @@ impl Spool for MemorySpool {
     }
 }
 
-/// A store in which nothing is registered.
-pub struct NothingRegistered;
+/// A store that has these registrations, or is in trouble.
+pub struct Book {
+    pub now: Mutex<Result<Vec<CustomTool>, StoreError>>,
+    /// Does it answer? It is waited for otherwise.
+    pub answers: watch::Sender<bool>,
+}
 
-impl Registrations for NothingRegistered {
+impl Book {
+    pub fn with(tools: Vec<CustomTool>) -> Arc<Book> {
+        Arc::new(Book {
+            now: Mutex::new(Ok(tools)),
+            answers: watch::Sender::new(true),
+        })
+    }
+}
+
+impl Registrations for Book {
     fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+        Box::pin(async {
+            let mut answers = self.answers.subscribe();
+            answers.wait_for(|answers| *answers).await.unwrap();
+            self.now.lock().unwrap().clone()
+        })
     }
 
     fn set_status<'a>(
