@@ -71,7 +71,10 @@ impl Mcp {
         if self.loaded.load(Ordering::Acquire) {
             return;
         }
-        let mut ready = self.served.ready.clone();
+        // Where nobody tells, it was loaded before anybody could ask.
+        let Some(mut ready) = self.served.ready.clone() else {
+            return;
+        };
         let loaded = ready.wait_for(|ready| ready.loaded);
         // Who never gets ready says so at `/readyz`, and serves what there is.
         if let Ok(Ok(_)) = tokio::time::timeout(LOADING, loaded).await {
