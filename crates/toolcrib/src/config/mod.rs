@@ -4,15 +4,15 @@
 
 pub mod audit;
 pub mod file;
+mod folders;
 pub mod private;
 pub mod project;
 pub mod secrets;
 mod settings;
 
+pub use folders::{local_folders, trust_entries};
 pub use project::{Project, ProjectError};
-pub use settings::{
-    DEFAULT_PORT, Flags, Settings, lets_out, local_folders, store_url, trust_entries,
-};
+pub use settings::{DEFAULT_PORT, Flags, Settings, lets_out, store_url};
 
 use std::path::PathBuf;
 
