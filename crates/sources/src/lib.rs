@@ -384,12 +384,6 @@ impl FolderSource {
     }
 
     fn bring(&self, updates: Vec<Update>) -> Change {
-        if updates.is_empty() {
-            return Change {
-                version: self.crib.tools().version(),
-                ..Change::default()
-            };
-        }
         self.crib.apply(updates)
     }
 

@@ -4,11 +4,17 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
+use toolcrib_core::{BoxFuture, ChainSettings, OutputId, Outputs, Page, Profiles, Spool, Whole};
 use toolcrib_sandbox::{Environment, Launcher};
 
 use crate::Place;
+
+/// One profile for everybody.
+pub fn profiles() -> Profiles {
+    Profiles::everybody(ChainSettings::new(Duration::from_secs(1))).unwrap()
+}
 
 type StoredTexts = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
 

@@ -2,11 +2,18 @@
 //!
 //! Why: `docs/design/0006-trust-before-anything.md`.
 
-use super::{Middleware, Next};
+use super::{Link, Middleware, Next};
+use crate::profile::{ChainSettings, MiddlewareError};
 use crate::words::{CommandLine, inline};
 use crate::{Access, BoxFuture, Call, CallError, CallResult, Ungranted};
 
 pub(super) struct Authorize;
+
+impl Link for Authorize {
+    fn of(_: &ChainSettings) -> Result<Vec<Authorize>, MiddlewareError> {
+        Ok(vec![Authorize])
+    }
+}
 
 impl Middleware for Authorize {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

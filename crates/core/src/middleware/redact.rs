@@ -3,11 +3,18 @@
 
 use std::sync::Arc;
 
-use super::{Middleware, Next};
+use super::{Link, Middleware, Next};
 use crate::mask::{Hidden, Mask};
+use crate::profile::{ChainSettings, MiddlewareError};
 use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Progress};
 
 pub(super) struct Redact;
+
+impl Link for Redact {
+    fn of(_: &ChainSettings) -> Result<Vec<Redact>, MiddlewareError> {
+        Ok(vec![Redact])
+    }
+}
 
 impl Middleware for Redact {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

@@ -6,10 +6,17 @@
 
 use tokio::time::Instant;
 
-use super::{Middleware, Next};
+use super::{Link, Middleware, Next};
+use crate::profile::{ChainSettings, MiddlewareError};
 use crate::{BoxFuture, Call, CallError, CallResult, ErrorCode};
 
 pub(super) struct Retry;
+
+impl Link for Retry {
+    fn of(_: &ChainSettings) -> Result<Vec<Retry>, MiddlewareError> {
+        Ok(vec![Retry])
+    }
+}
 
 impl Middleware for Retry {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

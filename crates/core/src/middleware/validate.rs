@@ -2,11 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Middleware, Next};
+use super::{Link, Middleware, Next};
+use crate::profile::{ChainSettings, MiddlewareError};
 use crate::words::CommandLine;
 use crate::{BoxFuture, Call, CallError, CallResult};
 
 pub(super) struct Validate;
+
+impl Link for Validate {
+    fn of(_: &ChainSettings) -> Result<Vec<Validate>, MiddlewareError> {
+        Ok(vec![Validate])
+    }
+}
 
 impl Middleware for Validate {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

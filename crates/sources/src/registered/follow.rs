@@ -200,13 +200,7 @@ impl Follower {
     }
 
     fn bring(&self, updates: Vec<Update>) -> Change {
-        match updates.is_empty() {
-            true => Change {
-                version: self.crib.tools().version(),
-                ..Change::default()
-            },
-            false => self.crib.apply(updates),
-        }
+        self.crib.apply(updates)
     }
 
     async fn run(
@@ -271,8 +265,8 @@ impl Follower {
         let Some(registration) = self.tools.iter().find(|tool| tool.name == *name) else {
             return;
         };
-        let catalog = self.crib.tools();
-        let Some(tool) = catalog
+        let view = self.crib.owners_view();
+        let Some(tool) = view
             .get(name)
             .filter(|tool| tool.source == SourceKind::Registered)
         else {

@@ -51,15 +51,15 @@ fn registration(name: &str, revision: u64) -> CustomTool {
 }
 
 fn names(crib: &Crib) -> Vec<String> {
-    let catalog = crib.tools();
-    let names = catalog.tools().map(|tool| tool.name().to_owned());
+    let view = crib.owners_view();
+    let names = view.tools().map(|tool| tool.name().to_owned());
     names.collect()
 }
 
 #[tokio::test]
 async fn changes_come_soon_and_trouble_takes_nothing_away() {
     let outputs = Arc::new(MemoryOutputs::default());
-    let crib = Arc::new(Crib::new(outputs, || 7, Duration::from_secs(1)));
+    let crib = Arc::new(Crib::new(outputs, || 7, crate::testing::profiles()));
     let book = Arc::new(Book(Mutex::new(Ok(vec![registration("a", 1)]))));
     let (ring, changes) = watch::channel(1);
     let registered = Registered {
@@ -86,24 +86,31 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     };
     set(Ok(vec![registration("a", 2), registration("b", 3)]));
     soon(&|| names(&crib) == ["a", "b"]).await;
-    let told = |name: &str| crib.tools().get(name).unwrap().spec.description.clone();
+    let told = |name: &str| {
+        crib.owners_view()
+            .get(name)
+            .unwrap()
+            .spec
+            .description
+            .clone()
+    };
     assert_eq!(told("a"), "Revision 2");
-    let version = crib.tools().version();
+    let version = crib.owners_view().version();
     set(Ok(vec![registration("a", 2), registration("b", 3)]));
     handle.look().await;
-    assert_eq!(crib.tools().version(), version, "nothing differs");
+    assert_eq!(crib.owners_view().version(), version, "nothing differs");
     let why = "it is on fire".to_owned();
     set(Err(StoreError::Failed {
         place: "here".to_owned(),
         why,
     }));
-    soon(&|| crib.tools().problems().len() == 1).await;
-    let problem = crib.tools().problems()[0].clone();
+    soon(&|| crib.owners_view().problems().len() == 1).await;
+    let problem = crib.owners_view().problems()[0].clone();
     assert_eq!(problem.severity, Severity::Warning);
     assert!(problem.message.contains("on fire"), "{problem:?}");
     assert_eq!(names(&crib), ["a", "b"], "the last known ones serve");
     set(Ok(vec![registration("b", 3)]));
-    soon(&|| names(&crib) == ["b"] && crib.tools().problems().is_empty()).await;
+    soon(&|| names(&crib) == ["b"] && crib.owners_view().problems().is_empty()).await;
     handle.enable(false).await;
     assert!(names(&crib).is_empty() && !handle.is_enabled());
     handle.enable(true).await;
@@ -112,7 +119,7 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     let mut odd = registration("odd", 4);
     odd.input_schema = json!({"type": 5});
     set(Ok(vec![odd, registration("b", 3)]));
-    soon(&|| crib.tools().problems().len() == 1).await;
+    soon(&|| crib.owners_view().problems().len() == 1).await;
     assert_eq!(names(&crib), ["b"]);
 }
 

@@ -33,9 +33,9 @@ impl Doctor {
             .cause(error)
         })?;
         let _sources = opened.load(Follow::Nothing).await;
-        let catalog = opened.crib.tools();
+        let view = opened.crib.owners_view();
         let mut tools = Vec::new();
-        for tool in catalog.tools() {
+        for tool in view.tools() {
             tools.push((tool.clone(), tool.run.walled(tool).await));
         }
         let trouble = opened.trouble().await;

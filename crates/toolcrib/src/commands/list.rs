@@ -29,7 +29,7 @@ impl List {
         let problems = reach.problems().await?;
         let exit = u8::from(problems.has_errors());
         let idle = match &reach {
-            Reach::Here(opened, _) if self.all => opened.crib.tools().idle_files().to_vec(),
+            Reach::Here(opened, _) if self.all => opened.crib.owners_view().idle_files().to_vec(),
             _ => Vec::new(),
         };
         let printer = scene.printer;

@@ -131,20 +131,20 @@ impl Worker {
 /// What the tool's log is called: its file's name without the suffix. A program that does not load has one too.
 pub async fn log_of(opened: &Opened, name: &str) -> Result<String, Failure> {
     let _sources = opened.load(Follow::Nothing).await;
-    let catalog = opened.crib.tools();
-    if let Some(tool) = catalog.get(name) {
-        if matches!(tool.source, SourceKind::Builtin | SourceKind::Plugin) {
-            return Err(Failure::new(
+    let view = opened.crib.owners_view();
+    match view.find(name) {
+        Ok(tool) if matches!(tool.source, SourceKind::Builtin | SourceKind::Plugin) => {
+            Err(Failure::new(
                 ErrorCode::BadRequest,
                 format!("`{name}` has no process of its own, so there is no log"),
             )
-            .hint("what its program says on stderr comes with the outcome of a call"));
+            .hint("what its program says on stderr comes with the outcome of a call"))
         }
-        let log = tool.module.split_once('.').map_or(name, |(_, stem)| stem);
-        return Ok(log.to_owned());
+        Ok(tool) => {
+            let log = tool.module.split_once('.').map_or(name, |(_, stem)| stem);
+            Ok(log.to_owned())
+        }
+        Err(_) if opened.logs.file(name).exists() => Ok(name.to_owned()),
+        Err(error) => Err(error.into()),
     }
-    if opened.logs.file(name).exists() {
-        return Ok(name.to_owned());
-    }
-    Err(toolcrib_core::crib::unknown_tool(name, &catalog).into())
 }

@@ -1,12 +1,14 @@
 //! How a command reaches the tools: a crib loaded right here, or one that serves somewhere.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{CallError, Caller, Context, ErrorCode, Request, crib};
+use toolcrib_core::call::DEFAULT_AGENT;
+use toolcrib_core::{CallError, Caller, ErrorCode, View};
 use toolcrib_sources::{Follow, Sources};
 
 use super::{Scene, Target};
@@ -15,6 +17,7 @@ use crate::env;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::serve::socket::LOGIN_PATH;
+use crate::surface::SurfaceCall;
 use crate::wire::{
     CheckView, ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
 };
@@ -102,7 +105,7 @@ impl Reach {
 
     pub async fn tools(&self) -> Result<ToolList, Failure> {
         match self {
-            Reach::Here(opened, _) => Ok(ToolList::from(opened.crib.tools().as_ref())),
+            Reach::Here(opened, _) => Ok(ToolList::from(&*own_view(opened))),
             Reach::There(there) => there.get("/tools").await,
         }
     }
@@ -110,10 +113,8 @@ impl Reach {
     pub async fn tool(&self, name: &str) -> Result<ToolView, Failure> {
         match self {
             Reach::Here(opened, _) => {
-                let catalog = opened.crib.tools();
-                let tool = catalog
-                    .get(name)
-                    .ok_or_else(|| crib::unknown_tool(name, &catalog))?;
+                let view = own_view(opened);
+                let tool = view.find(name)?;
                 Ok(ToolView::from(tool.as_ref()))
             }
             Reach::There(there) => there.get(&format!("/tools/{}", path_safe(name)?)).await,
@@ -127,7 +128,7 @@ impl Reach {
             return;
         };
         let mut files = opened.place.installs.idle();
-        if let Some(tool) = opened.crib.tools().get(name) {
+        if let Some(tool) = own_view(opened).get(name) {
             files.retain(|file| tool.file.as_ref() == Some(file));
         }
         if !files.is_empty() {
@@ -142,15 +143,9 @@ impl Reach {
     ) -> Result<OutcomeView, Failure> {
         match self {
             Reach::Here(opened, _) => {
-                let mut context = Context::new(uuid::Uuid::now_v7().to_string());
-                context.directory = opened.place.project.clone();
-                let request = Request {
-                    tool: name.to_owned(),
-                    arguments,
-                    caller: Caller::new("cli"),
-                    context,
-                };
-                Ok(OutcomeView::from(opened.crib.call(request).await?))
+                let call = SurfaceCall::new(Caller::new("cli"), name, arguments);
+                let answer = call.run(&opened.crib, opened.place.project.clone()).await?;
+                Ok(OutcomeView::from(answer.outcome))
             }
             Reach::There(there) => {
                 there
@@ -167,10 +162,8 @@ impl Reach {
     pub async fn check(&self, name: &str) -> Result<CheckView, Failure> {
         match self {
             Reach::Here(opened, _) => {
-                let catalog = opened.crib.tools();
-                let tool = catalog
-                    .get(name)
-                    .ok_or_else(|| crib::unknown_tool(name, &catalog))?;
+                let view = own_view(opened);
+                let tool = view.find(name)?;
                 Ok(CheckView::of(tool).await)
             }
             Reach::There(there) => {
@@ -190,7 +183,7 @@ impl Reach {
 
     pub async fn problems(&self) -> Result<ProblemList, Failure> {
         match self {
-            Reach::Here(opened, _) => Ok(ProblemList::from(opened.crib.tools().as_ref())),
+            Reach::Here(opened, _) => Ok(ProblemList::from(&*own_view(opened))),
             Reach::There(there) => there.get("/tools/errors").await,
         }
     }
@@ -210,11 +203,16 @@ impl Reach {
         match self {
             Reach::Here(opened, sources) => {
                 let change = sources.reload().await;
-                Ok(ReloadView::new(change, &opened.crib.tools()))
+                Ok(ReloadView::new(change, &opened.crib.owners_view()))
             }
             Reach::There(there) => there.post("/tools/reload", &json!({})).await,
         }
     }
+}
+
+/// What a command sees of a crib that is loaded right here.
+fn own_view(opened: &Opened) -> Arc<View> {
+    opened.crib.view(DEFAULT_AGENT)
 }
 
 pub(super) fn path_safe(name: &str) -> Result<&str, Failure> {

@@ -144,10 +144,8 @@ impl Found {
         let loaded = opened.load(Follow::Nothing).await;
         sources.get_or_init(|| loaded);
         let own = || {
-            let catalog = opened.crib.tools();
-            let own = catalog
-                .tools()
-                .filter(|tool| tool.scope == Some(Scope::Local));
+            let view = opened.crib.owners_view();
+            let own = view.tools().filter(|tool| tool.scope == Some(Scope::Local));
             own.cloned().collect::<Vec<Arc<Tool>>>()
         };
         let given = match grant {

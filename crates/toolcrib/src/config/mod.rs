@@ -5,10 +5,12 @@
 pub mod audit;
 pub mod file;
 pub mod private;
+mod profiles;
 pub mod project;
 pub mod secrets;
 mod settings;
 
+pub use profiles::profiles;
 pub use project::{Project, ProjectError};
 pub use settings::{
     DEFAULT_PORT, Flags, Settings, lets_out, local_folders, store_url, trust_entries,

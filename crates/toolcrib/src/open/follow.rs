@@ -8,7 +8,7 @@ use toolcrib_sources::Sources;
 use toolcrib_store::Revisions;
 
 use super::{Opened, Stamp};
-use crate::config::{Settings, local_folders, trust_entries};
+use crate::config::{Settings, local_folders, profiles, trust_entries};
 use crate::store_handle::Trust;
 
 /// How often a running crib looks whether trust or settings changed.
@@ -89,13 +89,14 @@ impl Opened {
             {
                 reasons.push(reason.clone());
             }
-            match Settings::load(
+            let loaded = Settings::load(
                 &self.env,
                 &self.flags,
                 self.project.as_ref(),
                 trust.is_trusted(),
-            ) {
-                Ok(settings) => {
+            );
+            match loaded.and_then(|settings| Ok((profiles(&settings)?, settings))) {
+                Ok((profiles, settings)) => {
                     let changed = self.settings.changed_at_restart(&settings);
                     if changed != waiting {
                         for key in &changed {
@@ -106,8 +107,7 @@ impl Opened {
                         }
                         waiting = changed;
                     }
-                    self.crib.set_default_timeout(settings.default_timeout);
-                    self.crib.set_audit(settings.audit);
+                    self.crib.set_profiles(profiles);
                     self.place.safe.set(settings.secrets);
                     sources
                         .enable_registered(settings.custom_tools_enabled)

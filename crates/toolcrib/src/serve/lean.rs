@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -16,11 +15,12 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Catalog, Request};
+use toolcrib_core::{Answer, Tool, View};
 
+use super::Served;
 use super::auth::{Scope, Who};
 use super::convert::{self, ErrorReply, ResultView, TTL_MS};
-use super::{PerVersion, Served};
+use crate::surface::SurfaceCall;
 
 /// The revision whose requests stand alone.
 pub const STATELESS: &str = "2026-07-28";
@@ -130,103 +130,82 @@ impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
     }
 }
 
-/// What is made once per catalog version, for all requests of it.
-#[derive(Default)]
-pub struct Lean {
-    /// The bytes of the tool list.
-    listed: PerVersion<Bytes>,
-    /// Tools whose arguments travel in headers too, which only the library understands.
-    in_headers: PerVersion<HashSet<String>>,
+/// The bytes of a tool list's result.
+struct ListResult(Vec<u8>);
+
+/// The tools that are called this way: all but those whose arguments travel in headers too, which only the library
+/// understands.
+struct PlainTools(HashSet<String>);
+
+/// Answers a request that fits, or gives nothing and leaves it to the library.
+pub async fn answer(
+    served: &Arc<Served>,
+    who: &Who,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Option<Response> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let method = text("mcp-method")?;
+    let plain = text("mcp-protocol-version") == Some(STATELESS)
+        && text(ACCEPT.as_str())
+            .is_some_and(|a| a.contains("application/json") && a.contains("text/event-stream"))
+        && text(CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("application/json"))
+        && !headers.contains_key("mcp-session-id")
+        && !headers
+            .keys()
+            .any(|name| name.as_str().starts_with("mcp-param-"));
+    if !plain {
+        return None;
+    }
+    let message: Message = serde_json::from_slice(body).ok()?;
+    if message.jsonrpc != "2.0" || message.method != method || !fits(&message) {
+        return None;
+    }
+    match method {
+        "tools/list" if !who.may(Scope::Read) => None,
+        "tools/call" if !who.may(Scope::Call) => None,
+        "tools/list" if message.params.name.is_none() && message.params.arguments.is_none() => {
+            let view = served.view(who);
+            Some(reply(message.id, &view.derived(list).0))
+        }
+        "tools/call" if message.params.name.as_deref() == text("mcp-name") => {
+            call(served, who, message).await
+        }
+        _ => None,
+    }
 }
 
-impl Lean {
-    /// Answers a request that fits, or gives nothing and leaves it to the library.
-    pub async fn answer(
-        &self,
-        served: &Arc<Served>,
-        who: &Who,
-        headers: &HeaderMap,
-        body: &[u8],
-    ) -> Option<Response> {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let method = text("mcp-method")?;
-        let plain = text("mcp-protocol-version") == Some(STATELESS)
-            && text(ACCEPT.as_str())
-                .is_some_and(|a| a.contains("application/json") && a.contains("text/event-stream"))
-            && text(CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("application/json"))
-            && !headers.contains_key("mcp-session-id")
-            && !headers
-                .keys()
-                .any(|name| name.as_str().starts_with("mcp-param-"));
-        if !plain {
-            return None;
-        }
-        let message: Message = serde_json::from_slice(body).ok()?;
-        if message.jsonrpc != "2.0" || message.method != method || !fits(&message) {
-            return None;
-        }
-        match method {
-            "tools/list" if !who.may(Scope::Read) => None,
-            "tools/call" if !who.may(Scope::Call) => None,
-            "tools/list" if message.params.name.is_none() && message.params.arguments.is_none() => {
-                Some(reply(message.id, &self.list(served)))
-            }
-            "tools/call" if message.params.name.as_deref() == text("mcp-name") => {
-                self.call(served, who, message).await
-            }
-            _ => None,
-        }
-    }
+fn list(view: &View) -> ListResult {
+    let result = json!({
+        "tools": convert::tools(view),
+        "ttlMs": TTL_MS,
+        "cacheScope": "private",
+        "resultType": COMPLETE,
+    });
+    ListResult(result.to_string().into_bytes())
+}
 
-    fn list(&self, served: &Served) -> Bytes {
-        let catalog = served.crib.tools();
-        let listed = self.listed.of(&catalog, || {
-            let result = json!({
-                "tools": convert::tools(&catalog),
-                "ttlMs": TTL_MS,
-                "cacheScope": "private",
-                "resultType": COMPLETE,
-            });
-            Bytes::from(result.to_string())
-        });
-        listed.1.clone()
+/// Dropping this future, as the server does when the client hangs up, cancels the call: so says this revision.
+async fn call(served: &Arc<Served>, who: &Who, message: Message<'_>) -> Option<Response> {
+    let Params {
+        meta,
+        name,
+        arguments,
+    } = message.params;
+    let name = name?;
+    if !served.view(who).derived(plain_tools).0.contains(&name) {
+        return None;
     }
-
-    /// Dropping this future, as the server does when the client hangs up, cancels the call: so says this revision.
-    async fn call(
-        &self,
-        served: &Arc<Served>,
-        who: &Who,
-        message: Message<'_>,
-    ) -> Option<Response> {
-        let Params {
-            meta,
-            name,
-            arguments,
-        } = message.params;
-        let name = name?;
-        let catalog = served.crib.tools();
-        let tool = catalog.get(&name)?;
-        let in_headers = self.in_headers.of(&catalog, || in_headers(&catalog));
-        if in_headers.1.contains(&name) {
-            return None;
-        }
-        let request = Request {
-            tool: name,
-            arguments: arguments.unwrap_or_default(),
-            caller: who.caller(shortened(&meta.client?.name)),
-            context: convert::context(|key| meta.rest.get(key), served.project.clone()),
-        };
-        let _running = served.begin_call();
-        let ended = served.crib.call(request).await;
-        Some(match ended {
-            Ok(outcome) => reply_with(message.id, convert::outcome(outcome, tool)),
-            Err(error) => match convert::error(&error) {
-                ErrorReply::Result(view) => reply_with(message.id, *view),
-                ErrorReply::Protocol(code, said) => refuse(message.id, code, &said),
-            },
-        })
-    }
+    let caller = who.caller(shortened(&meta.client?.name));
+    let call = SurfaceCall::new(caller, name, arguments.unwrap_or_default())
+        .with_ids(convert::ids(|key| meta.rest.get(key)));
+    Some(match served.call(call).await {
+        Ok(Answer { tool, outcome }) => reply_with(message.id, convert::outcome(outcome, &tool)),
+        Err(error) => match convert::error(&error) {
+            ErrorReply::Result(view) => reply_with(message.id, *view),
+            ErrorReply::Protocol(code, said) => refuse(message.id, code, &said),
+        },
+    })
 }
 
 /// Is the request whole, and nothing in it but what this way understands?
@@ -247,10 +226,10 @@ fn shortened(name: &str) -> &str {
     end.map_or(name, |(end, _)| &name[..end])
 }
 
-fn in_headers(catalog: &Catalog) -> HashSet<String> {
-    let tools = catalog.tools();
-    let tools = tools.filter(|tool| mentions(tool.spec.input_schema.value(), "x-mcp-header"));
-    tools.map(|tool| tool.name().to_owned()).collect()
+fn plain_tools(view: &View) -> PlainTools {
+    let in_headers = |tool: &Tool| mentions(tool.spec.input_schema.value(), "x-mcp-header");
+    let tools = view.tools().filter(|tool| !in_headers(tool));
+    PlainTools(tools.map(|tool| tool.name().to_owned()).collect())
 }
 
 /// Does a schema use this keyword anywhere?

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Extensions, Implementation,
     ListPromptsResult, ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     RequestMetaObject, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
@@ -24,15 +25,17 @@ use rmcp::{Peer, RoleServer, ServerHandler, ServiceExt};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
-use toolcrib_core::{BoxFuture, Context, OutputId, Progress, Request};
+use toolcrib_core::call::ProgressSink;
+use toolcrib_core::{Answer, BoxFuture, OutputId, Progress, View};
 
+use super::Served;
 use super::auth::{Scope, Who, missing, refuse};
 use super::convert::{self, ErrorReply, ResultView, TTL_MS};
-use super::lean::Lean;
+use super::lean;
 use super::lines::Lines;
-use super::notices::{Changes, Steps};
+use super::notices::Steps;
 use super::rest::{ErrorResponse, MAX_BODY, read};
-use super::{PerVersion, Served};
+use crate::surface::SurfaceCall;
 
 /// How much of a kept output one `resources/read` gives.
 const RESOURCE_PAGE: usize = 1_024 * 1_024;
@@ -48,8 +51,15 @@ struct Shared {
     served: Arc<Served>,
     /// Behind the port everybody is asked who they are; on stdio and the socket it is the owner.
     asks: bool,
-    /// The tool list in the library's types, made once per catalog version.
-    listed: PerVersion<Vec<Tool>>,
+}
+
+/// A tool list in the library's types.
+struct LibraryTools(Vec<Tool>);
+
+fn library_tools(view: &View) -> LibraryTools {
+    let tools = convert::tools(view).into_iter();
+    let tools = tools.filter_map(|tool| serde_json::from_value(tool).ok());
+    LibraryTools(tools.collect())
 }
 
 impl Mcp {
@@ -59,60 +69,40 @@ impl Mcp {
     }
 
     fn with(served: Arc<Served>, asks: bool) -> Mcp {
-        Mcp(Arc::new(Shared {
-            served,
-            asks,
-            listed: PerVersion::default(),
-        }))
-    }
-
-    fn tools(&self) -> Arc<(u64, Vec<Tool>)> {
-        let catalog = self.0.served.crib.tools();
-        self.0.listed.of(&catalog, || {
-            let tools = convert::tools(&catalog).into_iter();
-            let tools = tools.filter_map(|tool| serde_json::from_value(tool).ok());
-            tools.collect()
-        })
+        Mcp(Arc::new(Shared { served, asks }))
     }
 
     fn who(&self, context: &RequestContext<RoleServer>, scope: Scope) -> Result<Who, ErrorData> {
         Who::of_message(context.extensions.get(), self.0.asks, scope)
             .map_err(|error| protocol_error(-32600, format!("{error}{}", hint(&error))))
     }
+}
 
-    /// The call's context, and the task that passes its progress on, if the client asked for that.
-    fn context(
-        &self,
-        meta: &RequestMetaObject,
-        peer: &Peer<RoleServer>,
-    ) -> (Context, Option<JoinHandle<()>>) {
-        let project = self.0.served.project.clone();
-        let context = convert::context(|key| meta.get(key), project);
-        match meta.get_progress_token() {
-            None => (context, None),
-            Some(token) => {
-                let (sender, mut receiver) = tokio::sync::mpsc::channel::<Progress>(64);
-                let peer = peer.clone();
-                let telling = tokio::spawn(async move {
-                    let mut steps = Steps::default();
-                    while let Some(progress) = receiver.recv().await {
-                        let step = steps.next(progress.progress);
-                        let mut told = ProgressNotificationParam::new(token.clone(), step);
-                        told.total = progress.total;
-                        told.message = progress.message.or(progress.title);
-                        if peer.notify_progress(told).await.is_err() {
-                            break;
-                        }
-                    }
-                });
-                // A client that reads slowly loses steps, never the call.
-                let context = context.with_progress(Arc::new(move |progress| {
-                    let _ = sender.try_send(progress);
-                }));
-                (context, Some(telling))
+/// Where the progress of a call goes, and the task that passes it on, if the client asked for that.
+fn progress(
+    meta: &RequestMetaObject,
+    peer: &Peer<RoleServer>,
+) -> Option<(ProgressSink, JoinHandle<()>)> {
+    let token = meta.get_progress_token()?;
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<Progress>(64);
+    let peer = peer.clone();
+    let telling = tokio::spawn(async move {
+        let mut steps = Steps::default();
+        while let Some(progress) = receiver.recv().await {
+            let step = steps.next(progress.progress);
+            let mut told = ProgressNotificationParam::new(token.clone(), step);
+            told.total = progress.total;
+            told.message = progress.message.or(progress.title);
+            if peer.notify_progress(told).await.is_err() {
+                break;
             }
         }
-    }
+    });
+    // A client that reads slowly loses steps, never the call.
+    let sink: ProgressSink = Arc::new(move |progress| {
+        let _ = sender.try_send(progress);
+    });
+    Some((sink, telling))
 }
 
 /// The same handler behind `/mcp`: sessions for clients of the old era, stateless answers for the new one.
@@ -138,11 +128,11 @@ fn http(served: &Arc<Served>) -> StreamableHttpService<Mcp, LocalSessionManager>
 pub fn door(
     served: Arc<Served>,
 ) -> impl Fn(axum::extract::Request) -> BoxFuture<'static, Response> + Clone + Send + 'static {
-    let door = Arc::new((http(&served), Lean::default(), served));
+    let door = Arc::new((http(&served), served));
     move |request| {
         let door = door.clone();
         Box::pin(async move {
-            let (library, lean, served) = &*door;
+            let (library, served) = &*door;
             let Some(who) = request.extensions().get::<Who>().cloned() else {
                 return refuse(missing(), None);
             };
@@ -161,7 +151,7 @@ pub fn door(
             if let Some(refusal) = who.refuse_messages(&body) {
                 return refusal;
             }
-            if let Some(response) = lean.answer(served, &who, &parts.headers, &body).await {
+            if let Some(response) = lean::answer(served, &who, &parts.headers, &body).await {
                 return response;
             }
             let request = axum::extract::Request::from_parts(parts, Body::from(body));
@@ -195,6 +185,13 @@ fn client(meta: &RequestMetaObject, peer: &Peer<RoleServer>) -> String {
     told.chars().take(64).collect()
 }
 
+/// Who sent a message: whom the door wrote on its request, or the owner, where there is no door.
+fn sender(extensions: &Extensions) -> Who {
+    let parts = extensions.get::<Parts>();
+    let who = parts.and_then(|parts| parts.extensions.get::<Who>());
+    who.cloned().unwrap_or_else(Who::owner)
+}
+
 /// A result in the library's types.
 fn typed(view: &ResultView) -> Result<CallToolResponse, ErrorData> {
     let mut result: CallToolResult = serde_json::to_value(view)
@@ -219,7 +216,7 @@ impl ServerHandler for Mcp {
             .build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("toolcrib", crate::VERSION);
-        info.instructions = Some(convert::instructions(&self.0.served.crib.tools()));
+        info.instructions = Some(convert::instructions(&self.0.served.view(&Who::owner())));
         info
     }
 
@@ -228,20 +225,19 @@ impl ServerHandler for Mcp {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.who(&context, Scope::Read)?;
-        let listed = self.tools();
-        let mut result = ListToolsResult::with_all_items(listed.1.clone());
+        let view = self.0.served.view(&self.who(&context, Scope::Read)?);
+        let listed = view.derived(library_tools);
+        let mut result = ListToolsResult::with_all_items(listed.0.clone());
         result.ttl_ms = Some(TTL_MS);
         result.cache_scope = Some(rmcp::model::CacheScope::Private);
         Ok(result)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools()
-            .1
-            .iter()
-            .find(|tool| tool.name == name)
-            .cloned()
+        // Nobody says who asks; what they may call is decided when they call.
+        let view = self.0.served.crib.owners_view();
+        let mut listed = view.derived(library_tools).0.iter();
+        listed.find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -250,22 +246,17 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let who = self.who(&context, Scope::Call)?;
-        let name = request.name.into_owned();
-        let catalog = self.0.served.crib.tools();
-        let Some(tool) = catalog.get(&name) else {
-            let error = toolcrib_core::crib::unknown_tool(&name, &catalog);
-            return Err(protocol_error(-32602, format!("{error}{}", hint(&error))));
-        };
-        let _running = self.0.served.begin_call();
-        let (known, telling) = self.context(&context.meta, &context.peer);
-        let call = self.0.served.crib.call(Request {
-            tool: name,
-            arguments: request.arguments.unwrap_or_default(),
-            caller: who.caller(&client(&context.meta, &context.peer)),
-            context: known,
-        });
+        let caller = who.caller(&client(&context.meta, &context.peer));
+        let arguments = request.arguments.unwrap_or_default();
+        let mut call = SurfaceCall::new(caller, request.name, arguments)
+            .with_ids(convert::ids(|key| context.meta.get(key)));
+        let mut telling = None;
+        if let Some((sink, task)) = progress(&context.meta, &context.peer) {
+            call = call.with_progress(sink);
+            telling = Some(task);
+        }
         let ended = tokio::select! {
-            ended = call => ended,
+            ended = self.0.served.call(call) => ended,
             // Dropping the call kills what it started; nobody waits for this answer any more.
             () = context.ct.cancelled() => return Err(protocol_error(-32603, "the call was cancelled".to_owned())),
         };
@@ -274,7 +265,7 @@ impl ServerHandler for Mcp {
             let _ = tokio::time::timeout(Duration::from_secs(1), telling).await;
         }
         match ended {
-            Ok(outcome) => typed(&convert::outcome(outcome, tool)),
+            Ok(Answer { tool, outcome }) => typed(&convert::outcome(outcome, &tool)),
             Err(error) => match convert::error(&error) {
                 ErrorReply::Result(view) => typed(&view),
                 ErrorReply::Protocol(code, message) => Err(protocol_error(code, message)),
@@ -357,7 +348,11 @@ impl ServerHandler for Mcp {
 
     /// The new era: changes go to whoever subscribed, until they go away.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = Changes::of(&self.0.served.crib);
+        let mut changes = self
+            .0
+            .served
+            .crib
+            .follow(sender(&context.request_context().extensions).agent());
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
@@ -372,10 +367,12 @@ impl ServerHandler for Mcp {
 
     /// The old era: changes go to every client that said hello, until sending fails.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let (crib, peer) = (Arc::downgrade(&self.0), context.peer.clone());
-        let Some(shared) = crib.upgrade() else { return };
-        let mut changes = Changes::of(&shared.served.crib);
-        drop(shared);
+        let peer = context.peer.clone();
+        let mut changes = self
+            .0
+            .served
+            .crib
+            .follow(sender(&context.extensions).agent());
         tokio::spawn(async move {
             loop {
                 // Nobody tells when a session has ended, so this looks now and then: ended ones must not pile up.
