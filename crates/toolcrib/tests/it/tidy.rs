@@ -149,6 +149,93 @@ fn core_reaches_nothing_outside() {
     assert_eq!(features, ["sync", "time"]);
 }
 
+/// What `core` names neither of `std` nor asks of a path.
+const OUTSIDE: [&str; 5] = ["env", "fs", "net", "os", "process"];
+const ASKS_THE_DISK: [&str; 8] = [
+    ".canonicalize(",
+    ".exists(",
+    ".is_dir(",
+    ".is_file(",
+    ".metadata()",
+    ".read_dir(",
+    ".symlink_metadata(",
+    ".try_exists(",
+];
+
+#[test]
+fn core_names_nothing_that_reaches_outside() {
+    let std = format!("{}::", "std");
+    let of_core = |(path, _): &(String, String)| path.starts_with("crates/core/");
+    for (path, text) in sources().into_iter().filter(of_core) {
+        let code: String = text.lines().filter(|line| !is_comment(line)).collect();
+        for (at, _) in code.match_indices(&std) {
+            let rest = &code[at + std.len()..];
+            let named = match rest.strip_prefix('{') {
+                Some(list) => list.split(';').next().unwrap_or_default(),
+                None => rest.split([':', ';']).next().unwrap_or_default(),
+            };
+            let mut words = named.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let outside = words.find(|word| OUTSIDE.contains(word));
+            assert_eq!(outside, None, "{path} uses {std}{named}");
+        }
+        for asks in ASKS_THE_DISK {
+            assert!(!code.contains(asks), "{path} asks the disk: {asks}");
+        }
+    }
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+/// Code without comments and white space, so that it does not matter where a line is broken.
+fn dense(text: &str) -> String {
+    let code = text.lines().filter(|line| !is_comment(line));
+    code.flat_map(str::split_whitespace).collect()
+}
+
+/// The parts of the code that are served: no tests, no examples.
+fn served_sources() -> impl Iterator<Item = (String, String)> {
+    let is_test = |path: &str| {
+        let parts: Vec<&str> = path.split('/').collect();
+        let stem = parts.last().map_or("", |name| name.trim_end_matches(".rs"));
+        parts.contains(&"tests") || stem.ends_with("tests") || !parts.contains(&"src")
+    };
+    let served = sources().into_iter();
+    served.filter(move |(path, _)| path.starts_with("crates/") && !is_test(path))
+}
+
+#[test]
+fn a_tool_is_run_at_the_end_of_the_chain_only() {
+    let runs =
+        |text: &str| dense(text).matches("run.run(").count() + text.matches("Run::run(").count();
+    let found: Vec<(String, usize)> = served_sources()
+        .map(|(path, text)| (path, runs(&text)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    let one = ("crates/core/src/middleware/mod.rs".to_owned(), 1);
+    assert_eq!(found, [one], "a call must pass the chain");
+}
+
+#[test]
+fn a_call_is_built_in_one_place_whatever_its_surface() {
+    // A view is called with a request, so whoever calls one names it.
+    let names_requests = |text: &str| {
+        let code = dense(text);
+        let mut uses = code.match_indices("toolcrib_core::").map(|(at, _)| {
+            let used = code[at..].split(';').next().unwrap_or_default();
+            let mut words = used.split(|c: char| !c.is_alphanumeric());
+            words.any(|word| word == "Request")
+        });
+        uses.any(|named| named)
+    };
+    let found: Vec<String> = served_sources()
+        .filter(|(path, text)| !path.starts_with("crates/core/") && names_requests(text))
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(found, ["crates/toolcrib/src/surface.rs"]);
+}
+
 #[test]
 fn crates_know_only_what_lies_below_them() {
     let mut folders: BTreeSet<String> = ["bench".to_owned()].into();
