@@ -51,11 +51,11 @@ async fn cost_of_a_call(home: &Path) -> Option<()> {
     let long = Duration::from_secs(30);
     let book = Some(Arc::new(log.clone()) as Arc<dyn CallBook>);
     let bare = with_tool(
-        Crib::new(outputs.clone(), toolcrib::now_ms, profiles(long)?),
+        Crib::new(outputs.clone(), toolcrib::now_ms, profiles(long)),
         noop()?,
     );
     let recorded = with_tool(
-        Crib::with_book(outputs, toolcrib::now_ms, profiles(long)?, book),
+        Crib::with_book(outputs, toolcrib::now_ms, profiles(long), book),
         noop()?,
     );
     let (mut without, mut with) = (Samples::default(), Samples::default());
@@ -85,8 +85,8 @@ async fn cost_of_a_call(home: &Path) -> Option<()> {
     Some(())
 }
 
-fn profiles(default_timeout: Duration) -> Option<Profiles> {
-    Profiles::everybody(ChainSettings::new(default_timeout)).ok()
+fn profiles(default_timeout: Duration) -> Profiles {
+    Profiles::everybody(ChainSettings::new(default_timeout))
 }
 
 async fn block(crib: &Crib) -> Option<Vec<Duration>> {

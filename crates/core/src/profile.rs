@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::Tool;
@@ -21,22 +20,17 @@ pub struct Profile {
     name: Arc<str>,
     sees: Selection,
     settings: ChainSettings,
-    chain: Box<[Box<dyn Middleware>]>,
+    chain: Vec<Arc<dyn Middleware>>,
 }
 
 impl Profile {
-    /// Builds the chain; an error says which of the listed links can't be built, and why.
-    pub fn new(
-        name: &str,
-        sees: Selection,
-        settings: ChainSettings,
-    ) -> Result<Profile, MiddlewareError> {
-        Ok(Profile {
+    pub fn new(name: &str, sees: Selection, settings: ChainSettings) -> Profile {
+        Profile {
             name: name.into(),
             sees,
-            chain: middleware::chain(&settings)?,
+            chain: middleware::chain(&settings),
             settings,
-        })
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -51,7 +45,7 @@ impl Profile {
         &self.sees
     }
 
-    pub(crate) fn chain(&self) -> &[Box<dyn Middleware>] {
+    pub(crate) fn chain(&self) -> &[Arc<dyn Middleware>] {
         &self.chain
     }
 }
@@ -66,13 +60,20 @@ pub enum Selection {
 }
 
 /// What a chain is built from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct ChainSettings {
     /// How long a call of a tool without a limit of its own may take.
     pub default_timeout: Duration,
     pub audit: Audit,
     /// Links that are there by choice.
-    pub middleware: Vec<MiddlewareTable>,
+    pub middleware: Vec<ListedLink>,
+}
+
+/// A link that settings list, with its parameters.
+#[derive(Clone)]
+pub struct ListedLink {
+    name: Arc<str>,
+    link: Arc<dyn Middleware>,
 }
 
 /// What happens to a call that can't be written down.
@@ -93,7 +94,7 @@ pub struct MiddlewareTable {
     pub parameters: Map<String, Value>,
 }
 
-/// Why a chain can't be built.
+/// Why a link can't be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MiddlewareError {
     #[error("there is no middleware `{0}`")]
@@ -111,26 +112,23 @@ impl ChainSettings {
             middleware: Vec::new(),
         }
     }
+}
 
-    /// The parameters of every link that is listed under this name, in the order of the list.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "every chain has today's links, listed or not")
-    )]
-    pub(crate) fn listed<P: DeserializeOwned>(
-        &self,
-        name: &str,
-    ) -> Result<Vec<P>, MiddlewareError> {
-        let of_name = self.middleware.iter().filter(|table| table.name == name);
-        let read = |table: &MiddlewareTable| {
-            serde_json::from_value(Value::Object(table.parameters.clone())).map_err(|error| {
-                MiddlewareError::Parameters {
-                    name: name.to_owned(),
-                    reason: error.to_string(),
-                }
-            })
-        };
-        of_name.map(read).collect()
+impl ListedLink {
+    /// Takes the parameters, or says what is wrong with them.
+    pub fn read(table: &MiddlewareTable) -> Result<ListedLink, MiddlewareError> {
+        Ok(ListedLink {
+            name: table.name.as_str().into(),
+            link: middleware::read(table)?,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn link(&self) -> &Arc<dyn Middleware> {
+        &self.link
     }
 }
 
@@ -142,9 +140,9 @@ pub struct Profiles {
 
 impl Profiles {
     /// One profile for everybody: it sees everything.
-    pub fn everybody(settings: ChainSettings) -> Result<Profiles, MiddlewareError> {
-        let default = Profile::new(DEFAULT_AGENT, Selection::Everything, settings)?;
-        Ok(Profiles::new(default, []))
+    pub fn everybody(settings: ChainSettings) -> Profiles {
+        let default = Profile::new(DEFAULT_AGENT, Selection::Everything, settings);
+        Profiles::new(default, [])
     }
 
     /// `default` holds for every agent that has no profile of its name.

@@ -70,7 +70,7 @@ pub fn builtins(tools: impl IntoIterator<Item = Tool>) -> Vec<Update> {
 
 /// One profile for everybody.
 pub fn profiles(default_timeout: Duration) -> Profiles {
-    Profiles::everybody(ChainSettings::new(default_timeout)).unwrap()
+    Profiles::everybody(ChainSettings::new(default_timeout))
 }
 
 pub fn request(tool: &str, arguments: Value) -> Request {

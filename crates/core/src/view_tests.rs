@@ -14,7 +14,7 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 fn profile(name: &str, sees: Selection) -> Profile {
-    Profile::new(name, sees, ChainSettings::new(TIMEOUT)).unwrap()
+    Profile::new(name, sees, ChainSettings::new(TIMEOUT))
 }
 
 fn only(prefix: &'static str) -> Selection {

@@ -13,7 +13,7 @@ use crate::Place;
 
 /// One profile for everybody.
 pub fn profiles() -> Profiles {
-    Profiles::everybody(ChainSettings::new(Duration::from_secs(1))).unwrap()
+    Profiles::everybody(ChainSettings::new(Duration::from_secs(1)))
 }
 
 type StoredTexts = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;

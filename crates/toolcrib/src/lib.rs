@@ -16,6 +16,7 @@ pub mod registrar;
 pub mod serve;
 pub mod store_handle;
 pub mod surface;
+pub mod truster;
 pub mod wire;
 
 /// The version that is told to clients.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib_core::call::ProgressSink;
-use toolcrib_core::{Answer, CallError, Caller, Context, Crib, Request};
+use toolcrib_core::{Answer, CallError, Caller, Context, Crib, Peer, Request};
 
 /// A call as a surface knows it.
 pub struct SurfaceCall {
@@ -16,6 +16,7 @@ pub struct SurfaceCall {
     arguments: Map<String, Value>,
     ids: ClientIds,
     progress: Option<ProgressSink>,
+    peer: Option<Arc<dyn Peer>>,
 }
 
 /// What a client calls the call, and the run and the turn that it belongs to.
@@ -39,6 +40,7 @@ impl SurfaceCall {
             arguments,
             ids: ClientIds::default(),
             progress: None,
+            peer: None,
         }
     }
 
@@ -52,6 +54,13 @@ impl SurfaceCall {
     #[must_use]
     pub fn with_progress(mut self, sink: ProgressSink) -> SurfaceCall {
         self.progress = Some(sink);
+        self
+    }
+
+    /// The client can be asked something while the call runs.
+    #[must_use]
+    pub fn with_peer(mut self, peer: Arc<dyn Peer>) -> SurfaceCall {
+        self.peer = Some(peer);
         self
     }
 
@@ -72,6 +81,7 @@ impl SurfaceCall {
         context.session_id = session.map(Arc::from);
         context.message_id = message.map(Arc::from);
         context.directory = project;
+        context.peer = self.peer;
         if let Some(sink) = self.progress {
             context = context.with_progress(sink);
         }

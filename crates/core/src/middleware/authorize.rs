@@ -2,16 +2,16 @@
 //!
 //! Why: `docs/design/0006-trust-before-anything.md`.
 
-use super::{Link, Middleware, Next};
-use crate::profile::{ChainSettings, MiddlewareError};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::words::{CommandLine, inline};
 use crate::{Access, BoxFuture, Call, CallError, CallResult, Ungranted};
 
 pub(super) struct Authorize;
 
-impl Link for Authorize {
-    fn of(_: &ChainSettings) -> Result<Vec<Authorize>, MiddlewareError> {
-        Ok(vec![Authorize])
+impl Always for Authorize {
+    fn of(_: &ChainSettings) -> Authorize {
+        Authorize
     }
 }
 

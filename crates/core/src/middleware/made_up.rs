@@ -5,8 +5,7 @@ use std::sync::Mutex;
 
 use serde::Deserialize;
 
-use super::{Link, Middleware, Next};
-use crate::profile::{ChainSettings, MiddlewareError};
+use super::{Listed, Middleware, Next};
 use crate::{BoxFuture, Call, CallError, CallResult, ErrorCode, ToolName};
 
 #[derive(Deserialize)]
@@ -22,12 +21,8 @@ pub(super) struct Ration {
 #[derive(Default)]
 struct Called(Mutex<HashMap<ToolName, u32>>);
 
-impl Link for Ration {
-    const NAME: Option<&'static str> = Some("ration");
-
-    fn of(settings: &ChainSettings) -> Result<Vec<Ration>, MiddlewareError> {
-        settings.listed("ration")
-    }
+impl Listed for Ration {
+    const NAME: &'static str = "ration";
 }
 
 impl Middleware for Ration {

@@ -1,15 +1,18 @@
 //! The chain that every call passes, on whatever surface it came.
 //!
-//! A new link is one file here and one line in [`ORDER`]. Its file says what parameters it takes and how it is made of
-//! a profile's settings ([`Link`]). A link looks at the call on the way in, hands it to [`Next`], and looks at the
-//! outcome on the way out. Cancelling a call drops the future: what must happen even then belongs into a drop guard.
+//! A new link is one file here and one line in [`ORDER`]. Its file says what parameters it takes, and how it is made of
+//! them ([`Always`], [`Listed`]). A link looks at the call on the way in, hands it to [`Next`], and looks at the outcome
+//! on the way out. Cancelling a call drops the future: what must happen even then belongs into a drop guard.
 //!
 //! A link holds its parameters and nothing else. New settings make new links, so what a link counts or remembers is
 //! kept by the crib ([`Shared::state`]).
 
 use std::sync::Arc;
 
-use crate::profile::{ChainSettings, MiddlewareError};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::profile::{ChainSettings, MiddlewareError, MiddlewareTable};
 use crate::registry::Clock;
 use crate::slots::Slots;
 use crate::store::CallBook;
@@ -32,17 +35,17 @@ pub use trim::{MAX_BYTES, MAX_LINES};
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
 const ORDER: &[Place] = &[
-    link::<trace::Trace>(),
-    link::<record::Record>(),
-    link::<authorize::Authorize>(),
-    link::<validate::Validate>(),
-    link::<trim::Trim>(),
-    link::<redact::Redact>(),
+    always::<trace::Trace>(),
+    always::<record::Record>(),
+    always::<authorize::Authorize>(),
+    always::<validate::Validate>(),
+    always::<trim::Trim>(),
+    always::<redact::Redact>(),
     // limit · approve
     #[cfg(test)]
-    link::<made_up::Ration>(),
-    link::<retry::Retry>(),
-    link::<timeout::Timeout>(),
+    listed::<made_up::Ration>(),
+    always::<retry::Retry>(),
+    always::<timeout::Timeout>(),
 ];
 
 /// One link of the chain.
@@ -50,56 +53,75 @@ pub trait Middleware: Send + Sync {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult>;
 }
 
-/// How a kind of link comes into a chain.
-trait Link: Middleware + Sized + 'static {
-    /// What settings call it, where a profile has it by choice; every chain has the others.
-    const NAME: Option<&'static str> = None;
+/// A link that every chain has.
+trait Always: Middleware + Sized + 'static {
+    fn of(settings: &ChainSettings) -> Self;
+}
 
-    /// The links of this kind that these settings ask for, in order.
-    fn of(settings: &ChainSettings) -> Result<Vec<Self>, MiddlewareError>;
+/// A link that a profile has as often as its settings list it. It is made of its parameters, and is nothing else.
+trait Listed: Middleware + DeserializeOwned + 'static {
+    /// What settings call it.
+    const NAME: &'static str;
 }
 
 /// Where the links of one kind stand.
-struct Place {
-    name: Option<&'static str>,
-    make: fn(&ChainSettings) -> Result<Vec<Box<dyn Middleware>>, MiddlewareError>,
+enum Place {
+    Always(fn(&ChainSettings) -> Arc<dyn Middleware>),
+    Listed(&'static str, fn(Value) -> ReadLink),
 }
 
-const fn link<L: Link>() -> Place {
-    Place {
-        name: L::NAME,
-        make: |settings| {
-            let links = L::of(settings)?.into_iter();
-            Ok(links.map(|link| Box::new(link) as _).collect())
-        },
-    }
+type ReadLink = serde_json::Result<Arc<dyn Middleware>>;
+
+const fn always<L: Always>() -> Place {
+    Place::Always(|settings| Arc::new(L::of(settings)))
 }
 
-/// Builds the chain that these settings ask for.
-pub(crate) fn chain(
-    settings: &ChainSettings,
-) -> Result<Box<[Box<dyn Middleware>]>, MiddlewareError> {
-    for table in &settings.middleware {
-        if !ORDER.iter().any(|place| place.name == Some(&table.name)) {
-            return Err(MiddlewareError::Unknown(table.name.clone()));
-        }
-    }
+#[cfg_attr(not(test), expect(dead_code, reason = "every chain has today's links"))]
+const fn listed<L: Listed>() -> Place {
+    Place::Listed(L::NAME, |parameters| {
+        let link: L = serde_json::from_value(parameters)?;
+        Ok(Arc::new(link))
+    })
+}
+
+/// Makes the link that a table of settings asks for.
+pub(crate) fn read(table: &MiddlewareTable) -> Result<Arc<dyn Middleware>, MiddlewareError> {
+    let read = ORDER.iter().find_map(|place| match place {
+        Place::Listed(name, read) => (*name == table.name).then_some(read),
+        Place::Always(_) => None,
+    });
+    let read = read.ok_or_else(|| MiddlewareError::Unknown(table.name.clone()))?;
+    let parameters = Value::Object(table.parameters.clone());
+    read(parameters).map_err(|error| MiddlewareError::Parameters {
+        name: table.name.clone(),
+        reason: error.to_string(),
+    })
+}
+
+/// The chain that these settings ask for.
+pub(crate) fn chain(settings: &ChainSettings) -> Vec<Arc<dyn Middleware>> {
     let mut chain = Vec::new();
     for place in ORDER {
-        chain.extend((place.make)(settings)?);
+        match place {
+            Place::Always(make) => chain.push(make(settings)),
+            Place::Listed(name, _) => {
+                let of_name = settings.middleware.iter().filter(|one| one.name() == *name);
+                chain.extend(of_name.map(|one| one.link().clone()));
+            }
+        }
     }
-    Ok(chain.into())
+    chain
 }
 
 /// The rest of the chain, down to the tool itself.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
-    rest: &'a [Box<dyn Middleware>],
+    rest: &'a [Arc<dyn Middleware>],
     shared: &'a Shared,
 }
 
 impl<'a> Next<'a> {
-    pub(crate) fn new(rest: &'a [Box<dyn Middleware>], shared: &'a Shared) -> Next<'a> {
+    pub(crate) fn new(rest: &'a [Arc<dyn Middleware>], shared: &'a Shared) -> Next<'a> {
         Next { rest, shared }
     }
 

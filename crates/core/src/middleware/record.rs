@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Link, Middleware, Next, Shared};
-use crate::profile::{Audit, ChainSettings, MiddlewareError};
+use super::{Always, Middleware, Next, Shared};
+use crate::profile::{Audit, ChainSettings};
 use crate::store::{CallBook, CallRecord, Level, StoreError, UNFINISHED};
 use crate::{BoxFuture, Call, CallError, CallResult, Caller, Context, ErrorCode};
 
@@ -21,11 +21,11 @@ pub(super) struct Record {
     audit: Audit,
 }
 
-impl Link for Record {
-    fn of(settings: &ChainSettings) -> Result<Vec<Record>, MiddlewareError> {
-        Ok(vec![Record {
+impl Always for Record {
+    fn of(settings: &ChainSettings) -> Record {
+        Record {
             audit: settings.audit,
-        }])
+        }
     }
 }
 

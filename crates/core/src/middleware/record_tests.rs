@@ -88,7 +88,7 @@ fn set_audit(crib: &Crib, audit: Audit) {
         audit,
         ..ChainSettings::new(TIMEOUT)
     };
-    crib.set_profiles(Profiles::everybody(settings).unwrap());
+    crib.set_profiles(Profiles::everybody(settings));
 }
 
 fn words(record: &CallRecord) -> [&str; 3] {

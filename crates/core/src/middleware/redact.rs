@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use super::{Link, Middleware, Next};
+use super::{Always, Middleware, Next};
 use crate::mask::{Hidden, Mask};
-use crate::profile::{ChainSettings, MiddlewareError};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Progress};
 
 pub(super) struct Redact;
 
-impl Link for Redact {
-    fn of(_: &ChainSettings) -> Result<Vec<Redact>, MiddlewareError> {
-        Ok(vec![Redact])
+impl Always for Redact {
+    fn of(_: &ChainSettings) -> Redact {
+        Redact
     }
 }
 

@@ -55,7 +55,7 @@ fn call(run: impl Run + 'static, told: &Arc<Mutex<Vec<Progress>>>) -> Call {
 
 async fn run(call: &mut Call) -> CallResult {
     let shared = Shared::new(Arc::new(NoOutputs), || 7, None);
-    Next::new(&[Box::new(Redact)], &shared).run(call).await
+    Next::new(&[Arc::new(Redact)], &shared).run(call).await
 }
 
 fn given(call: &Call) -> bool {

@@ -6,15 +6,15 @@
 
 use tokio::time::Instant;
 
-use super::{Link, Middleware, Next};
-use crate::profile::{ChainSettings, MiddlewareError};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, ErrorCode};
 
 pub(super) struct Retry;
 
-impl Link for Retry {
-    fn of(_: &ChainSettings) -> Result<Vec<Retry>, MiddlewareError> {
-        Ok(vec![Retry])
+impl Always for Retry {
+    fn of(_: &ChainSettings) -> Retry {
+        Retry
     }
 }
 

@@ -7,26 +7,29 @@ use serde_json::{Value, json};
 
 use crate::testing::{NoOutputs, Nothing, builtins, request, tool};
 use crate::{
-    CallResult, ChainSettings, Crib, ErrorCode, MiddlewareError, MiddlewareTable, Profile,
-    Profiles, Selection,
+    CallResult, ChainSettings, Crib, ErrorCode, ListedLink, MiddlewareError, MiddlewareTable,
+    Profile, Profiles, Selection,
 };
 
+fn read(table: &Value) -> Result<ListedLink, MiddlewareError> {
+    let table: MiddlewareTable = serde_json::from_value(table.clone()).unwrap();
+    ListedLink::read(&table)
+}
+
 fn settings(middleware: &[Value]) -> ChainSettings {
-    let tables = middleware.iter().cloned();
-    let tables = tables.map(|table| serde_json::from_value::<MiddlewareTable>(table).unwrap());
+    let links = middleware.iter().map(|table| read(table).unwrap());
     ChainSettings {
-        middleware: tables.collect(),
+        middleware: links.collect(),
         ..ChainSettings::new(Duration::from_secs(5))
     }
 }
 
-fn profiles(middleware: &[Value]) -> Result<Profiles, MiddlewareError> {
+fn profiles(middleware: &[Value]) -> Profiles {
     Profiles::everybody(settings(middleware))
 }
 
 fn crib(middleware: &[Value]) -> Crib {
-    let profiles = profiles(middleware).unwrap();
-    let crib = Crib::new(Arc::new(NoOutputs), || 7, profiles);
+    let crib = Crib::new(Arc::new(NoOutputs), || 7, profiles(middleware));
     crib.apply(builtins(
         ["a", "b"].map(|name| tool(name, Arc::new(Nothing))),
     ));
@@ -68,12 +71,12 @@ async fn new_settings_begin_no_count_anew() {
     let crib = crib(&[json!({"name": "ration", "calls": 2})]);
     let call = async || code(crib.call(request("a", json!({}))).await);
     assert_eq!((call().await, call().await), (None, None));
-    crib.set_profiles(profiles(&[json!({"name": "ration", "calls": 3})]).unwrap());
+    crib.set_profiles(profiles(&[json!({"name": "ration", "calls": 3})]));
     assert_eq!(call().await, None);
     assert_eq!(call().await, Some(ErrorCode::LimitReached));
-    crib.set_profiles(profiles(&[]).unwrap());
+    crib.set_profiles(profiles(&[]));
     assert_eq!(call().await, None);
-    crib.set_profiles(profiles(&[json!({"name": "ration", "calls": 3})]).unwrap());
+    crib.set_profiles(profiles(&[json!({"name": "ration", "calls": 3})]));
     assert_eq!(call().await, Some(ErrorCode::LimitReached));
 }
 
@@ -81,8 +84,8 @@ async fn new_settings_begin_no_count_anew() {
 async fn each_profile_has_a_chain_of_its_own() {
     let crib = crib(&[]);
     let own = settings(&[json!({"name": "ration", "calls": 0})]);
-    let own = Profile::new("strict", Selection::Everything, own).unwrap();
-    let default = Profile::new("default", Selection::Everything, settings(&[])).unwrap();
+    let own = Profile::new("strict", Selection::Everything, own);
+    let default = Profile::new("default", Selection::Everything, settings(&[]));
     crib.set_profiles(Profiles::new(default, [own]));
     for (agent, expected) in [
         ("strict", Some(ErrorCode::LimitReached)),
@@ -112,7 +115,7 @@ async fn it_stands_in_its_place_of_the_order() {
 
 #[test]
 fn what_cannot_be_built_says_so() {
-    let why = |table: Value| profiles(&[table]).err().unwrap().to_string();
+    let why = |table: Value| read(&table).err().unwrap().to_string();
     assert_eq!(
         why(json!({"name": "rations", "calls": 1})),
         "there is no middleware `rations`"

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Link, Middleware, Next};
-use crate::profile::{ChainSettings, MiddlewareError};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, ErrorCode};
 
 /// No clock counts further.
@@ -16,11 +16,11 @@ pub(super) struct Timeout {
     default: Duration,
 }
 
-impl Link for Timeout {
-    fn of(settings: &ChainSettings) -> Result<Vec<Timeout>, MiddlewareError> {
-        Ok(vec![Timeout {
+impl Always for Timeout {
+    fn of(settings: &ChainSettings) -> Timeout {
+        Timeout {
             default: settings.default_timeout,
-        }])
+        }
     }
 }
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Link, Middleware, Next};
+use super::{Always, Middleware, Next};
 use crate::event::Failure;
-use crate::profile::{ChainSettings, MiddlewareError};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallResult, Event, Events};
 
 pub(super) struct Trace;
 
-impl Link for Trace {
-    fn of(_: &ChainSettings) -> Result<Vec<Trace>, MiddlewareError> {
-        Ok(vec![Trace])
+impl Always for Trace {
+    fn of(_: &ChainSettings) -> Trace {
+        Trace
     }
 }
 

@@ -6,9 +6,9 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use super::{Link, Middleware, Next};
+use super::{Always, Middleware, Next};
 use crate::outputs::Whole;
-use crate::profile::{ChainSettings, MiddlewareError};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Outputs};
 
 /// The most lines of text that one outcome carries, notice included.
@@ -25,9 +25,9 @@ const MAX_MESSAGE: usize = 10_000;
 
 pub(super) struct Trim;
 
-impl Link for Trim {
-    fn of(_: &ChainSettings) -> Result<Vec<Trim>, MiddlewareError> {
-        Ok(vec![Trim])
+impl Always for Trim {
+    fn of(_: &ChainSettings) -> Trim {
+        Trim
     }
 }
 

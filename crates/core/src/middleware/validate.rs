@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Link, Middleware, Next};
-use crate::profile::{ChainSettings, MiddlewareError};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::words::CommandLine;
 use crate::{BoxFuture, Call, CallError, CallResult};
 
 pub(super) struct Validate;
 
-impl Link for Validate {
-    fn of(_: &ChainSettings) -> Result<Vec<Validate>, MiddlewareError> {
-        Ok(vec![Validate])
+impl Always for Validate {
+    fn of(_: &ChainSettings) -> Validate {
+        Validate
     }
 }
 

@@ -49,7 +49,7 @@ impl World {
             outputs.clone(),
         ));
         let profiles = Profiles::everybody(ChainSettings::new(Duration::from_secs(60)));
-        let crib = Crib::new(outputs, || 0, profiles.unwrap());
+        let crib = Crib::new(outputs, || 0, profiles);
         crib.apply(vec![builtin::load(&place)]);
         World {
             root,

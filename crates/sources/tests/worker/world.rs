@@ -444,7 +444,7 @@ impl World {
 
 /// One profile for everybody.
 fn profiles() -> Profiles {
-    Profiles::everybody(ChainSettings::new(Duration::from_secs(60))).unwrap()
+    Profiles::everybody(ChainSettings::new(Duration::from_secs(60)))
 }
 
 /// A call through this crib.

@@ -2,15 +2,11 @@
 
 use toolcrib_core::{ChainSettings, Profiles};
 
-use super::{ConfigError, Settings};
+use super::Settings;
 
-pub fn profiles(settings: &Settings) -> Result<Profiles, ConfigError> {
-    let chain = ChainSettings {
+pub fn profiles(settings: &Settings) -> Profiles {
+    Profiles::everybody(ChainSettings {
         audit: settings.audit,
         ..ChainSettings::new(settings.default_timeout)
-    };
-    Profiles::everybody(chain).map_err(|error| {
-        let hint = "take it out, or correct its parameters";
-        ConfigError::new("the settings", error.to_string(), hint)
     })
 }

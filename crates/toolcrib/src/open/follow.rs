@@ -89,14 +89,13 @@ impl Opened {
             {
                 reasons.push(reason.clone());
             }
-            let loaded = Settings::load(
+            match Settings::load(
                 &self.env,
                 &self.flags,
                 self.project.as_ref(),
                 trust.is_trusted(),
-            );
-            match loaded.and_then(|settings| Ok((profiles(&settings)?, settings))) {
-                Ok((profiles, settings)) => {
+            ) {
+                Ok(settings) => {
                     let changed = self.settings.changed_at_restart(&settings);
                     if changed != waiting {
                         for key in &changed {
@@ -107,7 +106,7 @@ impl Opened {
                         }
                         waiting = changed;
                     }
-                    self.crib.set_profiles(profiles);
+                    self.crib.set_profiles(profiles(&settings));
                     self.place.safe.set(settings.secrets);
                     sources
                         .enable_registered(settings.custom_tools_enabled)

@@ -4,7 +4,7 @@
 //! So wherever there is data, the text is the same data as JSON, and otherwise there is text alone.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolcrib_core::{Attachment, AttachmentKind, CallError, ErrorCode, Outcome, Tool, View};
 
 use crate::surface::ClientIds;
@@ -39,10 +39,10 @@ fn tool(tool: &Tool) -> Value {
 }
 
 /// What the `_meta` of a request says about the call: what it is called, and in which run and turn it is.
-pub fn ids<'a>(meta: impl Fn(&str) -> Option<&'a Value>) -> ClientIds {
+pub fn ids(meta: impl Fn(&str) -> Option<Value>) -> ClientIds {
     let text = |key: &str| meta(key)?.as_str().map(str::to_owned);
     let codex = meta("x-codex-turn-metadata");
-    let of_codex = |key: &str| codex?.get(key)?.as_str().map(str::to_owned);
+    let of_codex = |key: &str| codex.as_ref()?.get(key)?.as_str().map(str::to_owned);
     ClientIds {
         call: text("claudecode/toolUseId"),
         session: of_codex("session_id").or_else(|| text("toolcrib/run")),
@@ -120,6 +120,17 @@ impl Meta<'_> {
             && version.is_none()
             && code.is_none()
             && data.is_none()
+    }
+}
+
+impl ResultView<'_> {
+    /// Puts data into an object of its own, as revisions before 2026-07-28 have it: data that is no object, and all data
+    /// of a tool whose listed schema was `wrapped` too.
+    pub fn wrap_data(&mut self, wrapped: bool) {
+        if let Some(data) = self.structured_content.take() {
+            let bare = data.is_object() && !wrapped;
+            self.structured_content = Some(if bare { data } else { json!({"result": data}) });
+        }
     }
 }
 
@@ -232,8 +243,6 @@ pub fn instructions(view: &View) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::serve::tests::fixture;
 
@@ -268,6 +277,29 @@ mod tests {
         );
         let cut = outcome(data().meta("truncated", true), &tool);
         assert_eq!(cut.get("structuredContent"), None);
+    }
+
+    #[test]
+    fn data_that_is_no_object_is_wrapped_for_older_revisions() {
+        let tool = fixture::tool("t", fixture::echo());
+        for (data, wrapped, expected) in [
+            (json!([1, 2]), false, json!({"result": [1, 2]})),
+            (json!(7), false, json!({"result": 7})),
+            (json!({"a": 1}), false, json!({"a": 1})),
+            (json!({"a": 1}), true, json!({"result": {"a": 1}})),
+        ] {
+            let mut view = super::outcome(Outcome::structured(data.clone()), &tool);
+            view.wrap_data(wrapped);
+            let view = serde_json::to_value(view).unwrap();
+            assert_eq!(view["structuredContent"], expected);
+            assert_eq!(view["content"][0]["text"], data.to_string());
+        }
+        let mut text = super::outcome(Outcome::text("hi"), &tool);
+        text.wrap_data(true);
+        assert_eq!(
+            serde_json::to_value(text).unwrap().get("structuredContent"),
+            None
+        );
     }
 
     #[test]

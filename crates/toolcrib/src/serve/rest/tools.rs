@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, body, json, json_bytes, named};
 use crate::serve::auth::Who;
-use crate::serve::{CLIENT, Served};
+use crate::serve::{CLIENT, COMMANDS, Served};
 use crate::surface::{ClientIds, SurfaceCall};
 use crate::wire::{
     CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
@@ -38,6 +38,8 @@ pub struct Filter {
     /// Only tools of this status: `active`, `untrusted`, `denied` or `error`.
     #[param(example = "active")]
     status: Option<String>,
+    /// Also name the files that hold no tool.
+    idle: Option<bool>,
 }
 
 /// Lists the tools, sorted by name.
@@ -57,7 +59,7 @@ pub async fn list(
     let Query(filter) = filter.map_err(|error| {
         let said: String = error.body_text().chars().take(300).collect();
         bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `limit`, `offset`, `source` and `status`")
+            .hint("it takes `limit`, `offset`, `source`, `status` and `idle`")
     })?;
     if filter == Filter::default() {
         let standings = served.crib.events().standings();
@@ -90,10 +92,13 @@ pub async fn list(
                 .is_none_or(|status| status == tool.status().as_str())
     };
     let offset = filter.offset.unwrap_or(0);
-    Ok(json(
-        StatusCode::OK,
-        &ToolList::new(&served.view(&who), fits, offset, filter.limit),
-    ))
+    let view = served.view(&who);
+    let mut list = ToolList::new(&view, fits, offset, filter.limit);
+    if filter.idle == Some(true) {
+        let files = view.idle_files().iter();
+        list.idle_files = Some(files.map(|file| file.display().to_string()).collect());
+    }
+    Ok(json(StatusCode::OK, &list))
 }
 
 fn known(filter: &str, value: Option<&str>, all: &[&str]) -> Result<(), CallError> {
@@ -221,7 +226,8 @@ pub async fn run(
         session_id,
         message_id,
     } = body;
-    let call = SurfaceCall::new(who.caller(CLIENT), tool, arguments).with_ids(ClientIds {
+    let client = if who.is_owner() { COMMANDS } else { CLIENT };
+    let call = SurfaceCall::new(who.caller(client), tool, arguments).with_ids(ClientIds {
         call: None,
         session: session_id.or(run_id),
         message: message_id,

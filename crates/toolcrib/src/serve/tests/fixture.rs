@@ -206,7 +206,7 @@ impl TestServer {
         let crib = Arc::new(Crib::new(
             kept.clone(),
             || 1_700_000_000_000,
-            Profiles::everybody(ChainSettings::new(LONG)).unwrap(),
+            Profiles::everybody(ChainSettings::new(LONG)),
         ));
         let problem = Problem::error(SourceKind::Plugin, ErrorType::Syntax, "not JSON")
             .file("bad.json")

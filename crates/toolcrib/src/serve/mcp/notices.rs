@@ -1,5 +1,8 @@
 //! What MCP tells by itself: how far a call is. That the tool list changed is told by `Crib::follow`.
 
+/// The tools are others than they were.
+pub const LIST_CHANGED: &str = "notifications/tools/list_changed";
+
 /// How far a call is, as the protocol wants it: a number that grows with every step, also from tools that give none.
 #[derive(Default)]
 pub struct Steps {

@@ -1,0 +1,115 @@
+//! `tools/call`: what came becomes a request to the crib, and what it gave a result.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolcrib_core::{Answer as CallAnswer, Progress};
+
+use super::asker::Asker;
+use super::conversation::Outlet;
+use super::message::{Id, Request};
+use super::methods::{Channel, Reply};
+use super::notices::Steps;
+use super::peer::Client;
+use super::reply::{Answer, notification};
+use super::revision::Revision;
+use super::{COMPLETE, Mcp, codes, older};
+use crate::serve::convert::{self, ErrorReply, ResultView};
+use crate::surface::SurfaceCall;
+
+/// Does the client want to hear of the call before its answer, or could it be asked something meanwhile?
+pub fn wants_outlet(asker: &Asker, request: &Request) -> bool {
+    request.method == "tools/call"
+        && (!asker.questions.is_empty() || request.params.meta.get("progressToken").is_some())
+}
+
+pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request) -> Reply {
+    let Some(name) = request.params.text("name") else {
+        return Reply::error(
+            request,
+            codes::INVALID_PARAMS,
+            "`name` must be the name of a tool",
+        );
+    };
+    let arguments: Result<Map<String, Value>, _> = match request.params.get("arguments") {
+        None => Ok(Map::new()),
+        Some(raw) => serde_json::from_str(raw.get()),
+    };
+    let arguments = match arguments {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let message = format!("`arguments` must be an object: {error}");
+            return Reply::error(request, codes::INVALID_PARAMS, &message);
+        }
+    };
+    let (id, revision) = (request.id.clone(), asker.revision);
+    let meta = &request.params.meta;
+    let mut call = SurfaceCall::new(asker.who.caller(&asker.client), name, arguments)
+        .with_ids(convert::ids(|key| meta.value(key)));
+    if let Some(outlet) = channel.outlet {
+        let token = meta
+            .get("progressToken")
+            .filter(|raw| Id::of(raw).is_some());
+        if let Some(token) = token {
+            call = call.with_progress(sink(token.to_owned(), outlet.clone()));
+        }
+        if let Some(conversation) = channel.conversation.filter(|_| !asker.questions.is_empty()) {
+            call = call.with_peer(Arc::new(Client {
+                conversation,
+                outlet,
+                questions: asker.questions,
+            }));
+        }
+    }
+    let running = mcp.served.call(call);
+    Reply::Later(Box::pin(async move {
+        Some(match running.await {
+            Ok(CallAnswer { tool, outcome }) => {
+                let mut view = convert::outcome(outcome, &tool);
+                if !revision.is_stateless() {
+                    view.wrap_data(older::wraps(&tool));
+                }
+                result(&id, view, revision)
+            }
+            Err(error) => match convert::error(&error) {
+                ErrorReply::Result(view) => result(&id, *view, revision),
+                ErrorReply::Protocol(code, said) => Answer::error(Some(&id), code, &said),
+            },
+        })
+    }))
+}
+
+fn result(id: &Id, mut view: ResultView, revision: Revision) -> Answer {
+    if revision.is_stateless() {
+        view.result_type = Some(COMPLETE);
+    }
+    Answer::result(id, &view)
+}
+
+/// Passes progress on. A client that reads slowly loses steps, never the call.
+fn sink(token: Box<RawValue>, outlet: Outlet) -> Arc<dyn Fn(Progress) + Send + Sync> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        progress_token: &'a RawValue,
+        progress: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    }
+    let steps = Mutex::new(Steps::default());
+    Arc::new(move |told| {
+        // Held while it is sent, so that numbers go out in their order.
+        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let params = Params {
+            progress_token: &token,
+            progress: steps.next(told.progress),
+            total: told.total.filter(|total| total.is_finite()),
+            message: told.message.or(told.title),
+        };
+        let _ = outlet.try_send(notification("notifications/progress", Some(&params)));
+    })
+}
