@@ -33,6 +33,7 @@ mod confinement;
 mod connect_filter;
 mod enclosure;
 mod environment;
+mod git_settings;
 mod groups;
 mod guarded;
 mod host;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::guarded;
 use crate::machine::CannotConfine;
 use crate::policy::Policy;
 use crate::program::{Unfolded, loader};
 use crate::resolver::{Resolver, real, real_parent};
 use crate::system;
+use crate::{git_settings, guarded};
 
 /// Entries that are opened one by one, and places that are kept, at most.
 const ENTRIES: usize = 4_000;
@@ -92,7 +92,7 @@ impl ResolvedPaths {
         let loader = loader(&ground.program).map(|path| real(&path));
         ground.loader = loader.filter(|path| open(path));
         ground.refuse_never(policy, &write)?;
-        ground.put_aside(policy, &write, &hide)?;
+        ground.put_aside(policy, &write, &hide, home)?;
         ground.hide()?;
         Ok(ground)
     }
@@ -123,6 +123,7 @@ impl ResolvedPaths {
         policy: &Policy,
         write: &BTreeSet<Spot>,
         hide: &[PathBuf],
+        home: Option<&Path>,
     ) -> Result<(), CannotConfine> {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
         let project = policy.within.as_deref().map(real);
@@ -134,6 +135,10 @@ impl ResolvedPaths {
         for spot in folders() {
             guarded::find(&spot.path, project.as_deref(), &files, &mut aside)?;
         }
+        let roots = folders().map(|spot| spot.path.as_path());
+        let mut by_git = git_settings::named_around(roots, &aside, home);
+        by_git.retain(|path| !aside.iter().any(|kept| path.starts_with(kept)));
+        aside.extend(by_git);
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));
         let both = |path: &PathBuf| [real(path), real_parent(path)];

@@ -6,14 +6,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toolcrib_core::{BoxFuture, ChainSettings, OutputId, Outputs, Page, Profiles, Spool, Whole};
-use toolcrib_sandbox::{Environment, Launcher};
+use toolcrib_core::store::{
+    CustomTool, LastGood, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
+};
+use toolcrib_core::{
+    BoxFuture, ChainSettings, Crib, OutputId, Outputs, Page, Profiles, Spool, Whole,
+};
+use toolcrib_sandbox::{Consent, Environment, Launcher};
 
-use crate::Place;
+use crate::script::{ScriptSettings, Scripts};
+use crate::{Place, Walls};
 
 /// One profile for everybody.
 pub fn profiles() -> Profiles {
-    Profiles::everybody(ChainSettings::new(Duration::from_secs(1)))
+    Profiles::everybody(ChainSettings::new(Duration::from_secs(60)))
 }
 
 type StoredTexts = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
@@ -87,6 +93,84 @@ impl Spool for MemorySpool {
     fn finish(self: Box<Self>) -> BoxFuture<'static, io::Result<Whole>> {
         Box::pin(async move { Ok(put(&self.kept, self.owner, self.bytes)) })
     }
+}
+
+/// A store in which nothing is registered.
+pub struct NothingRegistered;
+
+impl Registrations for NothingRegistered {
+    fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn set_status<'a>(
+        &'a self,
+        name: &'a str,
+        _: RegisteredStatus,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<CustomTool, StoreError>> {
+        Box::pin(std::future::ready(Ok(CustomTool::new(name, "program"))))
+    }
+
+    fn set_health<'a>(
+        &'a self,
+        _: &'a str,
+        _: RegisteredHealth,
+        _: u64,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Keeps no version of any file.
+pub struct NothingKept;
+
+impl LastGood for NothingKept {
+    fn read(&self, _: &Path, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn keep(&self, _: &Path, _: &[(String, Vec<u8>)]) {}
+
+    fn forget(&self, _: &Path, _: &[String]) {}
+
+    fn retain(&self, _: &Path, _: &[String]) {}
+}
+
+/// A crib without tools.
+pub fn crib() -> Arc<Crib> {
+    let outputs = Arc::new(MemoryOutputs::default());
+    Arc::new(Crib::new(outputs, || 7, profiles()))
+}
+
+/// A place in which processes really start, without walls; hosts lie in `cache`.
+pub fn running_place(project: &Path, cache: &Path) -> Arc<Place> {
+    let vars = [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/nonexistent"),
+    ];
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what walls do has tests of its own"
+    )]
+    let consent = Consent::from_user_settings();
+    // Cargo builds examples before it runs tests.
+    let test = std::env::current_exe().unwrap();
+    let built = test.parent().and_then(Path::parent).unwrap();
+    let launcher = Launcher::at(built.join("examples/sources_launcher"));
+    let environment = Environment::from_vars(vars.map(|(name, value)| (name.into(), value.into())));
+    let outputs = Arc::new(MemoryOutputs::default());
+    Arc::new(Place {
+        walls: Walls {
+            none: Some(consent),
+            ..Walls::default()
+        },
+        scripts: Scripts::new(ScriptSettings {
+            cache: cache.to_path_buf(),
+            ..ScriptSettings::default()
+        }),
+        ..Place::new(Some(project.into()), launcher, environment, outputs)
+    })
 }
 
 /// A place around `project` in which only `PATH` and `LANG` are set.

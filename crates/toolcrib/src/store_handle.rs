@@ -1,11 +1,11 @@
 //! The store as commands and the crib use it: opened once, and in trouble without taking anything else down.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use tokio::sync::watch;
 use toolcrib_core::{CallError, ErrorCode, Grants};
-use toolcrib_store::{Store, StoreError, StoreUrl, TrustBook, TrustKind, TrustedPath};
+use toolcrib_store::{Revisions, Store, StoreError, StoreUrl, TrustBook, TrustKind, TrustedPath};
 
 use crate::config::{Project, local_folders, store_url};
 use crate::env::Env;
@@ -17,8 +17,26 @@ pub struct StoreHandle {
     /// The list of trusted projects that earlier versions kept, taken over once.
     book: TrustBook,
     store: Mutex<Result<Store, StoreError>>,
-    /// How often the store was opened: whoever holds something of an earlier opening takes it anew.
-    opened: AtomicU64,
+    /// How often the store was opened.
+    opened: watch::Sender<u64>,
+    /// What is told of its changes, from when somebody first wants to know.
+    told: OnceLock<watch::Receiver<StoreState>>,
+}
+
+/// Which store this is, and how often each kind of thing in it was changed. Whoever follows one kind compares its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreState {
+    /// The number of this opening: what is in a store that was opened again may be anything.
+    pub opening: u64,
+    /// None where it can't be opened.
+    pub revisions: Option<Revisions>,
+}
+
+impl StoreState {
+    /// The number of the last change of one kind; another one means that it has to be read again.
+    pub fn number(self, kind: fn(Revisions) -> u64) -> (u64, Option<u64>) {
+        (self.opening, self.revisions.map(kind))
+    }
 }
 
 /// What the store says about the project.
@@ -53,7 +71,8 @@ impl StoreHandle {
             url,
             book,
             store: Mutex::new(store),
-            opened: AtomicU64::new(1),
+            opened: watch::Sender::new(1),
+            told: OnceLock::new(),
         })
     }
 
@@ -65,9 +84,32 @@ impl StoreHandle {
             .clone()
     }
 
-    /// The number of this opening of the store.
+    /// The number of this opening of the store: whoever holds something of an earlier one takes it anew.
     pub fn opened(&self) -> u64 {
-        self.opened.load(Ordering::Acquire)
+        *self.opened.borrow()
+    }
+
+    /// Changes whenever somebody, in any process, changes what is in the store, and when it is opened again. Everybody who
+    /// follows the store follows this. Must be called within a runtime.
+    pub fn changes(self: &Arc<Self>) -> watch::Receiver<StoreState> {
+        self.told().clone()
+    }
+
+    /// The store as it is now, as far as was told.
+    pub fn state(self: &Arc<Self>) -> StoreState {
+        *self.told().borrow()
+    }
+
+    fn told(self: &Arc<Self>) -> &watch::Receiver<StoreState> {
+        self.told.get_or_init(|| {
+            let opened = self.opened.subscribe();
+            let opening = *opened.borrow();
+            let mut watched = self.store().ok().map(|store| store.watch());
+            let revisions = watched.as_mut().map(|one| *one.borrow_and_update());
+            let (tell, told) = watch::channel(StoreState { opening, revisions });
+            tokio::spawn(follow(Arc::downgrade(self), opened, watched, tell));
+            told
+        })
     }
 
     /// What is wrong with the store now, if anything. One that could not be opened is tried again, and so is one whose
@@ -92,7 +134,7 @@ impl StoreHandle {
         // A store that is open and silent may yet answer; it is given up only for one that does.
         if store.is_ok() || held.is_err() {
             *held = store;
-            self.opened.fetch_add(1, Ordering::Release);
+            self.opened.send_modify(|opening| *opening += 1);
         }
         trouble
     }
@@ -161,6 +203,39 @@ impl StoreHandle {
     }
 }
 
+/// Tells of a store's changes, one opening after the other, until nobody holds the store.
+async fn follow(
+    handle: Weak<StoreHandle>,
+    mut opened: watch::Receiver<u64>,
+    mut watched: Option<watch::Receiver<Revisions>>,
+    tell: watch::Sender<StoreState>,
+) {
+    loop {
+        let changed = async {
+            let told = match &mut watched {
+                Some(watched) => watched.changed().await.is_ok(),
+                None => false,
+            };
+            if !told {
+                std::future::pending().await
+            }
+        };
+        tokio::select! {
+            anew = opened.changed() => {
+                let handle = handle.upgrade().filter(|_| anew.is_ok());
+                let Some(handle) = handle else { return };
+                watched = handle.store().ok().map(|store| store.watch());
+            }
+            () = changed => {}
+        }
+        let state = StoreState {
+            opening: *opened.borrow_and_update(),
+            revisions: watched.as_mut().map(|one| *one.borrow_and_update()),
+        };
+        tell.send_if_modified(|before| std::mem::replace(before, state) != state);
+    }
+}
+
 /// Who runs this.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -207,4 +282,49 @@ impl From<StoreError> for Failure {
 /// What the store says no to, in the words of the one table of errors.
 pub fn refused(error: StoreError) -> CallError {
     Failure::from(error).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_says_what_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Env::of(&[], folder.path());
+        let handle = Arc::new(StoreHandle::open(&env, folder.path()).await.unwrap());
+        let mut changes = handle.changes();
+        let before = *changes.borrow_and_update();
+        let other = StoreHandle::open(&env, folder.path()).await.unwrap();
+        let book = other.store().unwrap().trusted();
+        let kind = TrustKind::Project;
+        book.trust(folder.path(), kind, &[]).await.unwrap();
+        let now = *changes
+            .wait_for(|state| *state != before)
+            .await
+            .expect("told");
+        let same = |kind: fn(Revisions) -> u64| now.number(kind) == before.number(kind);
+        assert!(!same(|all| all.trust));
+        assert!(same(|all| all.tokens) && same(|all| all.grants) && same(|all| all.custom_tools));
+        // Whoever follows it does not keep it.
+        drop(handle);
+        assert!(changes.changed().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_there_again_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Env::of(&[], folder.path());
+        let file = folder.path().join("toolcrib.db");
+        std::fs::create_dir(&file).unwrap();
+        let handle = Arc::new(StoreHandle::open(&env, folder.path()).await.unwrap());
+        let mut changes = handle.changes();
+        let before = *changes.borrow_and_update();
+        assert_eq!(before.revisions, None);
+        assert!(handle.trouble().await.is_some());
+        std::fs::remove_dir(&file).unwrap();
+        assert_eq!(handle.trouble().await, None);
+        let there = changes.wait_for(|state| state.revisions.is_some()).await;
+        assert!(there.unwrap().opening > before.opening);
+    }
 }

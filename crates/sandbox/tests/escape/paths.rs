@@ -176,6 +176,7 @@ async fn repositories_and_packages_are_kept_in_every_writable_folder() {
             "project/web/app/.vscode",
             "beside/deep/.hg",
             "bare",
+            "project/scripts/hooks",
         ];
         let root = arena.at("work");
         for folder in kept {
@@ -186,6 +187,8 @@ async fn repositories_and_packages_are_kept_in_every_writable_folder() {
             std::fs::create_dir(root.join("bare").join(name)).unwrap();
         }
         std::fs::create_dir(root.join("free")).unwrap();
+        let settings = root.join("project/.git/config.worktree");
+        std::fs::write(settings, "[core]\n\thooksPath = scripts/hooks\n").unwrap();
         arena.more = serde_json::json!({"writable": root, "kept": kept});
         let mut policy = Policy {
             write: vec![root.clone()],

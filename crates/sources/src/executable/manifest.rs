@@ -237,7 +237,7 @@ impl Manifest {
         }
         let kept = (self.size, self.keep, self.retries);
         add(format!("{kept:?}").as_bytes());
-        crate::folder::hex(&hash.finalize()[..8])
+        crate::hex(&hash.finalize()[..8])
     }
 }
 

@@ -11,9 +11,9 @@ use toolcrib_core::store::{
 };
 use toolcrib_core::{BoxFuture, Crib, Severity};
 
-use super::{Handle, Registered, RegistrationKind, read};
-use crate::Follow;
-use crate::testing::{MemoryOutputs, place};
+use super::{RegisteredSource, RegistrationKind, read};
+use crate::testing::{self, MemoryOutputs, place};
+use crate::{Configuration, Follow, Source, open};
 
 struct Book(Mutex<Result<Vec<CustomTool>, StoreError>>);
 
@@ -59,17 +59,17 @@ fn names(crib: &Crib) -> Vec<String> {
 #[tokio::test]
 async fn changes_come_soon_and_trouble_takes_nothing_away() {
     let outputs = Arc::new(MemoryOutputs::default());
-    let crib = Arc::new(Crib::new(outputs, || 7, crate::testing::profiles()));
+    let crib = Arc::new(Crib::new(outputs, || 7, testing::profiles()));
     let book = Arc::new(Book(Mutex::new(Ok(vec![registration("a", 1)]))));
     let (ring, changes) = watch::channel(1);
-    let registered = Registered {
-        store: book.clone(),
-        changes,
-        enabled: true,
+    let place = place(None);
+    let source = RegisteredSource::new(book.clone(), changes, crib.clone(), place.clone());
+    let enabled = |registered| Configuration {
+        registered,
+        ..Configuration::default()
     };
-    let (handle, updates) =
-        Handle::open(registered, crib.clone(), place(None), Follow::Changes).await;
-    crib.apply(updates);
+    let list: Vec<Box<dyn Source>> = vec![Box::new(source)];
+    let sources = open(crib.clone(), place, list, enabled(true), Follow::Changes).await;
     assert_eq!(names(&crib), ["a"]);
     let mut number = 1;
     let mut set = |now: Result<Vec<CustomTool>, StoreError>| {
@@ -97,7 +97,7 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     assert_eq!(told("a"), "Revision 2");
     let version = crib.owners_view().version();
     set(Ok(vec![registration("a", 2), registration("b", 3)]));
-    handle.look().await;
+    sources.refresh().await;
     assert_eq!(crib.owners_view().version(), version, "nothing differs");
     let why = "it is on fire".to_owned();
     set(Err(StoreError::Failed {
@@ -111,9 +111,9 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     assert_eq!(names(&crib), ["a", "b"], "the last known ones serve");
     set(Ok(vec![registration("b", 3)]));
     soon(&|| names(&crib) == ["b"] && crib.owners_view().problems().is_empty()).await;
-    handle.enable(false).await;
-    assert!(names(&crib).is_empty() && !handle.is_enabled());
-    handle.enable(true).await;
+    sources.configure(enabled(false)).await;
+    assert!(names(&crib).is_empty() && !sources.configuration().registered);
+    sources.configure(enabled(true)).await;
     assert_eq!(names(&crib), ["b"]);
     // One that can't be a tool is a problem of its own.
     let mut odd = registration("odd", 4);

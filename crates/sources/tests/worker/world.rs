@@ -16,9 +16,10 @@ use toolcrib_core::{
     Profiles, Request, Scope, Standing,
 };
 use toolcrib_sandbox::{Consent, Environment};
+use toolcrib_sources::builtin::BuiltinSource;
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
-use toolcrib_sources::{Folder, Follow, Place, Sources, Walls};
+use toolcrib_sources::{Configuration, Folder, FolderSource, Follow, Place, Sources, Walls};
 
 use crate::lent::{Memory, launcher};
 use crate::memory::{Described, Kept, Said};
@@ -228,12 +229,19 @@ impl World {
 
     pub async fn open_as(&self, access: Access, trusted: &[&str]) {
         let folder = self.shelf(access, trusted);
+        let folders = FolderSource::new(self.place.clone(), self.last_good.clone());
+        let configuration = Configuration {
+            folders: vec![folder],
+            ..Configuration::default()
+        };
         let sources = toolcrib_sources::open(
             self.crib.clone(),
             self.place.clone(),
-            vec![folder],
-            self.last_good.clone(),
-            None,
+            vec![
+                Box::new(BuiltinSource(self.place.clone())),
+                Box::new(folders),
+            ],
+            configuration,
             Follow::Changes,
         );
         let sources = sources.await;

@@ -4,17 +4,17 @@
 
 pub mod audit;
 pub mod file;
+mod folders;
 pub mod private;
 mod profiles;
 pub mod project;
 pub mod secrets;
 mod settings;
 
+pub use folders::{local_folders, trust_entries};
 pub use profiles::profiles;
 pub use project::{Project, ProjectError};
-pub use settings::{
-    DEFAULT_PORT, Flags, Settings, lets_out, local_folders, store_url, trust_entries,
-};
+pub use settings::{DEFAULT_PORT, Flags, Settings, lets_out, store_url};
 
 use std::path::PathBuf;
 

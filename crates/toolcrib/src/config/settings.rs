@@ -1,10 +1,10 @@
 //! Settings as they hold, after all layers are laid on one another.
 
 use std::net::IpAddr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::time::Duration;
 
-use toolcrib_core::{Access, Audit, Scope};
+use toolcrib_core::{Audit, Scope};
 use toolcrib_sandbox::Consent;
 use toolcrib_sources::script::Scan;
 use toolcrib_sources::{Folder, SecretSources, Walls};
@@ -12,6 +12,7 @@ use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
+use super::folders::{expand, folders};
 use super::private::{check_named, real, user_config};
 use super::{ConfigError, Project, project_config, secrets};
 use crate::env::{self, Env};
@@ -28,6 +29,8 @@ pub struct Flags {
 pub struct Settings {
     pub host: IpAddr,
     pub port: u16,
+    /// Where records lie, without a password.
+    pub store: String,
     pub default_timeout: Duration,
     /// Whether programs and registered tools are tools at all.
     pub custom_tools_enabled: bool,
@@ -68,6 +71,7 @@ impl Settings {
         let Settings {
             host,
             port,
+            store,
             max_pool_size,
             health_check_interval,
             python,
@@ -86,6 +90,7 @@ impl Settings {
         let differs = [
             ("host", *host != now.host),
             ("port", *port != now.port),
+            ("store", *store != now.store),
             ("max_pool_size", *max_pool_size != now.max_pool_size),
             (
                 "health_check_interval",
@@ -154,6 +159,12 @@ impl Settings {
         Ok(Settings {
             host: address(host.unwrap_or("127.0.0.1"))?,
             port,
+            store: store_named(
+                env,
+                &env.data_folder().unwrap_or_default(),
+                user.store.clone(),
+            )?
+            .to_string(),
             default_timeout: Duration::from_millis(timeout),
             custom_tools_enabled: custom_tools,
             max_pool_size: pool_size as usize,
@@ -197,7 +208,10 @@ impl Settings {
 /// Where the store is: the variable, the user's own file, else a file in the data folder. Asked before anything else,
 /// because trust lies there, and a project's file is read only after trust.
 pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
-    let written = user_config(env)?.store;
+    store_named(env, data, user_config(env)?.store)
+}
+
+fn store_named(env: &Env, data: &Path, written: Option<String>) -> Result<StoreUrl, ConfigError> {
     let (place, url) = match (env.text(env::STORE), written) {
         (Some(url), _) => (format!("variable {}", env::STORE), url.to_owned()),
         (None, Some(url)) => ("setting `store`".to_owned(), url),
@@ -335,111 +349,6 @@ pub fn lets_out(env: &Env, name: &str) -> bool {
         tool.is_some_and(|tool| tool.sandbox == Some(SandboxMode::Off))
     };
     user_config(env).map_or(true, is_off)
-}
-
-/// The tools folders that lie in a project by what settings say: the user's and, of one that was or is being trusted, its
-/// own. Who can change one of them can change what runs.
-pub fn local_folders(env: &Env, project: &Project) -> Vec<PathBuf> {
-    // Settings that can't be read name no folder; that they can't be is told where they are used.
-    let user = user_config(env).unwrap_or_default();
-    let own = file::read(&project_config(project)).unwrap_or_default();
-    let all = folders(env, Some(project), true, true, &user, &own);
-    let local = all.into_iter().filter(|one| one.scope == Scope::Local);
-    local.map(|one| one.path).collect()
-}
-
-fn folders(
-    env: &Env,
-    project: Option<&Project>,
-    trusted: bool,
-    programs: bool,
-    user: &ConfigFile,
-    own: &ConfigFile,
-) -> Vec<Folder> {
-    let mut found: Vec<(PathBuf, Scope)> = Vec::new();
-    // A relative folder lies in whatever project this is, so it is the project's and waits for its trust.
-    let placed = |path: PathBuf| match project {
-        _ if path.is_absolute() => Some((path, Scope::Global)),
-        Some(project) => Some((project.root.join(path), Scope::Local)),
-        None => None,
-    };
-    // Whoever sets variables for a project, such as direnv, means folders of that project.
-    let by_variable = |path: PathBuf| match project {
-        Some(project) if real(&path).starts_with(&project.root) => Some((path, Scope::Local)),
-        _ => placed(path),
-    };
-    let replaced = match env.get(env::TOOLS_DIR) {
-        Some(only) => Some(by_variable(only.into())),
-        None => user.tools_dir.as_ref().map(|dir| placed(expand(env, dir))),
-    };
-    match replaced {
-        Some(only) => found.extend(only),
-        None => {
-            if let Some(project) = project {
-                found.push((
-                    project.root.join(super::project::MARKER).join("tools"),
-                    Scope::Local,
-                ));
-            }
-            if let Some(config) = env.config_folder() {
-                found.push((config.join("tools"), Scope::Global));
-            }
-        }
-    }
-    let from_variable: Option<Vec<PathBuf>> = env
-        .get(env::TOOL_DIRS)
-        .map(|dirs| std::env::split_paths(dirs).collect());
-    let written = |dirs: &Option<Vec<String>>| -> Vec<PathBuf> {
-        dirs.iter().flatten().map(|dir| expand(env, dir)).collect()
-    };
-    match from_variable {
-        Some(dirs) => found.extend(dirs.into_iter().filter_map(by_variable)),
-        None => found.extend(written(&user.tool_dirs).into_iter().filter_map(placed)),
-    }
-    found.extend(written(&own.tool_dirs).into_iter().filter_map(placed));
-    let mut folders: Vec<Folder> = Vec::new();
-    for (path, scope) in found {
-        if folders.iter().any(|folder| folder.path == path) {
-            continue;
-        }
-        let access = match (scope, project) {
-            (Scope::Local, Some(project)) if !trusted => Access::Untrusted {
-                project: project.root.clone(),
-            },
-            _ => Access::Open,
-        };
-        folders.push(Folder {
-            path,
-            scope,
-            rank: folders.len() as u16,
-            access,
-            trusted: Vec::new(),
-            programs,
-        });
-    }
-    folders
-}
-
-/// Tells each folder that is not trusted which of its entries are trusted singly.
-pub fn trust_entries(folders: &mut [Folder], entries: &[PathBuf]) {
-    for folder in folders {
-        let own = entries
-            .iter()
-            .filter(|entry| entry.parent() == Some(folder.path.as_path()));
-        let names = own.filter_map(|entry| entry.file_name()?.to_str());
-        folder.trusted = match folder.access {
-            Access::Untrusted { .. } => names.map(str::to_owned).collect(),
-            _ => Vec::new(),
-        };
-    }
-}
-
-/// `~/` means home, as a shell would have it.
-fn expand(env: &Env, path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), env.home()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(path),
-    }
 }
 
 fn number(env: &Env, name: &str) -> Result<Option<u64>, ConfigError> {

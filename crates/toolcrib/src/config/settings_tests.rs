@@ -1,8 +1,11 @@
 //! Which layer wins, and what a project may not say.
 
+use toolcrib_core::Access;
+use toolcrib_sources::SecretSource;
+
 use super::*;
 use crate::config::project::FoundBy;
-use toolcrib_sources::SecretSource;
+use crate::config::trust_entries;
 
 struct World {
     dir: tempfile::TempDir,
@@ -297,5 +300,48 @@ fn secrets_lie_in_one_place_each() {
     ] {
         let error = home(wrong).unwrap_err();
         assert!(!error.hint.is_empty(), "{wrong}: {error}");
+    }
+}
+
+/// Each key that the guide says needs a restart is named when it changes, and no other.
+#[test]
+fn settings_that_need_a_restart_are_named() {
+    let load = |text: &str| world(text, "").load(&[], true).unwrap();
+    let before = load("");
+    for (text, key) in [
+        ("host = \"::1\"", "host"),
+        ("port = 1", "port"),
+        ("store = \"sqlite:/elsewhere/toolcrib.db\"", "store"),
+        ("max_pool_size = 1", "max_pool_size"),
+        ("health_check_interval = 500", "health_check_interval"),
+        ("python = \"python3.12\"", "python"),
+        ("javascript = \"node\"", "javascript"),
+        ("scan = \"strict\"", "scan"),
+        ("sandbox_enabled = false", "sandbox_enabled, tools"),
+        ("[tools.a]\nsandbox = \"off\"", "sandbox_enabled, tools"),
+        ("[outputs]\nmax_bytes = 1", "outputs"),
+        ("[outputs]\nquota_bytes = 1", "outputs"),
+        ("[audit]\ndays = 1", "audit.days, audit.max_rows"),
+        ("[audit]\nmax_rows = 1", "audit.days, audit.max_rows"),
+    ] {
+        let mut now = load(text);
+        // Each world has folders of its own.
+        if key != "store" {
+            now.store = before.store.clone();
+        }
+        assert_eq!(before.changed_at_restart(&now), [key], "{text}");
+    }
+    for text in [
+        "default_timeout = 1",
+        "custom_tools_enabled = false",
+        "tool_dirs = [\"more\"]",
+        "tools_dir = \"only\"",
+        "[secrets.a]\nenv = \"A_KEY\"",
+        "[audit]\nmode = \"required\"",
+    ] {
+        let mut now = load(text);
+        now.store = before.store.clone();
+        assert!(before.changed_at_restart(&now).is_empty(), "{text}");
+        assert_ne!(before, now, "{text}");
     }
 }

@@ -4,19 +4,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolcrib_sources::Sources;
-use toolcrib_store::Revisions;
+use tokio::sync::watch;
+use toolcrib_sources::{Configuration, Sources};
 
 use super::{Opened, Stamp};
 use crate::config::{Settings, local_folders, profiles, trust_entries};
-use crate::store_handle::Trust;
+use crate::store_handle::{StoreState, Trust};
 
-/// How often a running crib looks whether trust or settings changed.
+/// How often a running crib looks whether settings changed, or who can change the project. Changes of the store are told.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
-/// After how many of those looks the store itself is asked how it is.
-const CHECK_EVERY: u32 = 10;
+/// How often the store itself is asked how it is.
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// Which changes of the store concern the tools; registered tools and tokens have followers of their own.
+/// Which changes of the store concern the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StoreChange {
     trust: bool,
@@ -24,11 +24,10 @@ struct StoreChange {
 }
 
 impl StoreChange {
-    fn between(before: Option<Revisions>, now: Option<Revisions>) -> StoreChange {
-        let differs = |of: fn(Revisions) -> u64| before.map(of) != now.map(of);
+    fn between(before: StoreState, now: StoreState) -> StoreChange {
         StoreChange {
-            trust: differs(|revisions| revisions.trust),
-            grants: differs(|revisions| revisions.grants),
+            trust: before.number(|all| all.trust) != now.number(|all| all.trust),
+            grants: before.number(|all| all.grants) != now.number(|all| all.grants),
         }
     }
 }
@@ -36,127 +35,185 @@ impl StoreChange {
 impl Opened {
     /// Follows trust, grants and settings that other processes change, until it is dropped. `tell` hears what is wrong.
     pub async fn follow(&self, sources: &Sources, tell: impl Fn(Vec<String>)) {
-        let mut seen = self.stamp.clone();
-        let mut last = self.trust.clone();
-        let mut folders = self.settings.folders.clone();
-        let mut opened = self.memory.opened();
-        let mut changes = self.memory.store().ok().map(|store| store.watch());
-        let mut known = changes.as_mut().map(|changes| *changes.borrow_and_update());
-        let mut trouble: Vec<String> = Vec::from_iter(self.memory.store().err())
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let mut local = self.decisive(&self.trust);
-        let mut ticks: u32 = 0;
-        let mut waiting = Vec::new();
+        let mut changes = self.memory.changes();
+        let mut follower = Follower::new(self, sources, *changes.borrow_and_update());
+        let mut checks = tokio::time::interval(CHECK_EVERY);
+        checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        // The first one is at once, and what is wrong at the start is told already.
+        checks.tick().await;
         loop {
-            tokio::time::sleep(FOLLOW_EVERY).await;
-            ticks = ticks.wrapping_add(1);
-            let mut news = false;
-            if ticks.is_multiple_of(CHECK_EVERY) {
-                let now = self.trouble().await;
-                news = now != trouble;
-                trouble = now;
+            let news = tokio::select! {
+                _ = checks.tick() => follower.has_other_trouble().await,
+                () = either(&mut changes) => false,
+            };
+            let state = *changes.borrow_and_update();
+            if let Some(reasons) = follower.look(state, news).await {
+                tell(reasons);
             }
-            if changes.is_none() || opened != self.memory.opened() {
-                opened = self.memory.opened();
-                changes = self.memory.store().ok().map(|store| store.watch());
-                news |= changes.is_some();
+        }
+    }
+}
+
+/// Comes back when the store changed, and now and then in any case.
+async fn either(changes: &mut watch::Receiver<StoreState>) {
+    tokio::select! {
+        () = tokio::time::sleep(FOLLOW_EVERY) => {}
+        Ok(()) = changes.changed() => {}
+    }
+}
+
+/// What is known of all that is followed.
+struct Follower<'a> {
+    opened: &'a Opened,
+    sources: &'a Sources,
+    state: StoreState,
+    stamp: Stamp,
+    trust: Trust,
+    configuration: Configuration,
+    /// The project's tools folders that settings name: who comes to change one ends its trust, until that is undone.
+    decisive: Vec<PathBuf>,
+    trouble: Vec<String>,
+    /// Settings that changed and wait for a restart.
+    waiting: Vec<&'static str>,
+}
+
+impl<'a> Follower<'a> {
+    fn new(opened: &'a Opened, sources: &'a Sources, state: StoreState) -> Follower<'a> {
+        let trouble = opened.memory.store().err().map(|error| error.to_string());
+        let mut follower = Follower {
+            opened,
+            sources,
+            state,
+            stamp: opened.stamp.clone(),
+            trust: opened.trust.clone(),
+            configuration: Configuration::clone(&sources.configuration()),
+            decisive: Vec::new(),
+            trouble: trouble.into_iter().collect(),
+            waiting: Vec::new(),
+        };
+        follower.note_decisive();
+        follower
+    }
+
+    /// Asks what does not work; a store that could not be opened is tried again by that.
+    async fn has_other_trouble(&mut self) -> bool {
+        let now = self.opened.trouble().await;
+        let differs = now != self.trouble;
+        self.trouble = now;
+        differs
+    }
+
+    /// Takes up what changed. Gives what is wrong now, where trust or settings were read again.
+    async fn look(&mut self, state: StoreState, news: bool) -> Option<Vec<String>> {
+        let changed = StoreChange::between(self.state, state);
+        self.state = state;
+        let env = &self.opened.env;
+        let stamp = Stamp::of(env, self.opened.project.as_ref(), &self.decisive);
+        if stamp == self.stamp && !news && !changed.trust {
+            if changed.grants {
+                self.sources.regrant(self.opened.memory.grants()).await;
             }
-            let revisions = changes.as_mut().map(|changes| *changes.borrow_and_update());
-            let changed = StoreChange::between(known, revisions);
-            known = revisions;
-            let now = Stamp::of(&self.env, self.project.as_ref(), &local);
-            if now == seen && !news && !changed.trust {
-                if changed.grants {
-                    sources.regrant(self.memory.grants()).await;
-                }
-                continue;
-            }
-            seen = now;
-            let trust = self.memory.trust_of(&self.env, self.project.as_ref()).await;
-            if trust.is_trusted() && last.is_trusted() && trust != last {
-                // Withdrawn and given again between two looks: withdrawn all the same.
-                sources
-                    .set_folders(self.without_trust(folders.clone()))
-                    .await;
-            }
-            last = trust.clone();
-            local = self.decisive(&trust);
-            let mut reasons = trouble.clone();
-            if let Trust::Unknown(reason) = &trust
-                && !trouble.contains(reason)
-            {
-                reasons.push(reason.clone());
-            }
-            match Settings::load(
-                &self.env,
-                &self.flags,
-                self.project.as_ref(),
-                trust.is_trusted(),
-            ) {
-                Ok(settings) => {
-                    let changed = self.settings.changed_at_restart(&settings);
-                    if changed != waiting {
-                        for key in &changed {
-                            tracing::warn!(
-                                key,
-                                "this setting changed; restart the crib to apply it"
-                            );
-                        }
-                        waiting = changed;
-                    }
-                    self.crib.set_profiles(profiles(&settings));
-                    self.place.safe.set(settings.secrets);
-                    sources
-                        .enable_registered(settings.custom_tools_enabled)
-                        .await;
-                    folders = settings.folders;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, hint = error.hint, "settings can't be used; the last ones stand");
-                    reasons.push(error.to_string());
-                    // Whatever else is wrong: a withdrawn trust is withdrawn.
-                    if !trust.is_trusted() {
-                        folders = self.without_trust(folders);
-                    }
-                }
-            }
-            let entries = self.memory.entries_of(self.project.as_ref()).await;
-            trust_entries(&mut folders, &entries);
-            tell(reasons);
-            sources.regrant(self.memory.grants()).await;
-            sources.set_folders(folders.clone()).await;
+            return None;
+        }
+        self.stamp = stamp;
+        tracing::debug!("trust or settings may have changed; both are read again");
+        let mut reasons = self.trouble.clone();
+        reasons.extend(self.follow_trust().await);
+        reasons.extend(self.follow_settings().await);
+        let entries = self.opened.memory.entries_of(self.opened.project.as_ref());
+        trust_entries(&mut self.configuration.folders, &entries.await);
+        self.sources.regrant(self.opened.memory.grants()).await;
+        self.sources.configure(self.configuration.clone()).await;
+        Some(reasons)
+    }
+
+    /// Reads whether the project is trusted; gives why nobody knows, if so.
+    async fn follow_trust(&mut self) -> Option<String> {
+        let opened = self.opened;
+        let trust = opened.memory.trust_of(&opened.env, opened.project.as_ref());
+        let trust = trust.await;
+        if trust.is_trusted() && self.trust.is_trusted() && trust != self.trust {
+            // Withdrawn and given again between two looks: withdrawn all the same.
+            let folders = opened.without_trust(self.configuration.folders.clone());
+            let withdrawn = Configuration {
+                folders,
+                ..self.configuration.clone()
+            };
+            self.sources.configure(withdrawn).await;
+        }
+        self.trust = trust;
+        self.note_decisive();
+        match &self.trust {
+            Trust::Unknown(reason) if !self.trouble.contains(reason) => Some(reason.clone()),
+            _ => None,
         }
     }
 
-    /// The project's tools folders that settings name: who comes to change one ends its trust, until that is undone.
-    fn decisive(&self, trust: &Trust) -> Vec<PathBuf> {
-        match (trust, &self.project) {
+    /// Reads the settings, and applies those that are followed; gives why they can't be used, if so.
+    async fn follow_settings(&mut self) -> Option<String> {
+        let opened = self.opened;
+        let trusted = self.trust.is_trusted();
+        let project = opened.project.as_ref();
+        let settings = match Settings::load(&opened.env, &opened.flags, project, trusted) {
+            Ok(settings) => settings,
+            Err(error) => {
+                tracing::warn!(%error, hint = error.hint, "settings can't be used; the last ones stand");
+                // Whatever else is wrong: a withdrawn trust is withdrawn.
+                if !trusted {
+                    let folders = std::mem::take(&mut self.configuration.folders);
+                    self.configuration.folders = opened.without_trust(folders);
+                }
+                return Some(error.to_string());
+            }
+        };
+        self.name_what_waits(opened.settings.changed_at_restart(&settings));
+        opened.crib.set_profiles(profiles(&settings));
+        self.configuration = super::configuration(&settings);
+        opened.place.safe.set(settings.secrets);
+        None
+    }
+
+    fn name_what_waits(&mut self, changed: Vec<&'static str>) {
+        for key in changed.iter().filter(|key| !self.waiting.contains(key)) {
+            tracing::warn!(key, "this setting changed; restart the crib to apply it");
+        }
+        self.waiting = changed;
+    }
+
+    fn note_decisive(&mut self) {
+        self.decisive = match (&self.trust, &self.opened.project) {
             (Trust::Trusted { .. } | Trust::Lapsed(_), Some(project)) => {
-                local_folders(&self.env, project)
+                local_folders(&self.opened.env, project)
             }
             _ => Vec::new(),
-        }
+        };
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_store::Revisions;
+
     use super::*;
 
     #[test]
     fn only_trust_and_grants_are_read_again() {
-        let before = Some(Revisions::default());
+        let state = |opening, revisions| StoreState { opening, revisions };
+        let before = state(1, Some(Revisions::default()));
         let change = |edit: fn(&mut Revisions)| {
             let mut now = Revisions::default();
             edit(&mut now);
-            let StoreChange { trust, grants } = StoreChange::between(before, Some(now));
+            let StoreChange { trust, grants } = StoreChange::between(before, state(1, Some(now)));
             (trust, grants)
         };
         assert_eq!(change(|now| now.tokens += 1), (false, false));
         assert_eq!(change(|now| now.custom_tools += 1), (false, false));
         assert_eq!(change(|now| now.grants += 1), (false, true));
         assert_eq!(change(|now| now.trust += 1), (true, false));
+        // Another store may hold anything.
+        let other = StoreChange::between(before, state(2, Some(Revisions::default())));
+        assert!(other.trust && other.grants);
+        let gone = StoreChange::between(before, state(2, None));
+        assert!(gone.trust && gone.grants);
     }
 }

@@ -1,19 +1,14 @@
 //! The store as the source of registered tools sees it: there, in trouble, or there again.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use toolcrib_core::BoxFuture;
 use toolcrib_core::store::{
     CustomTool, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
 };
-use toolcrib_store::Revisions;
 
-use crate::store_handle::StoreHandle;
-
-/// How often a store that could not be opened is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+use crate::store_handle::{StoreHandle, StoreState};
 
 impl Registrations for StoreHandle {
     fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
@@ -45,39 +40,20 @@ impl Registrations for StoreHandle {
     }
 }
 
-/// Changes with every change to registrations, and when a store that could not be opened is there. Ends with its last
-/// listener.
+/// Changes with every change to registrations, and when the store is another one. Ends with its last listener.
 pub fn changes(memory: &Arc<StoreHandle>) -> watch::Receiver<u64> {
-    let mut store = memory.store().ok().map(|store| store.watch());
-    let first = store.as_mut().map_or(0, latest);
-    let (tell, told) = watch::channel(first);
-    let memory = Arc::downgrade(memory);
+    let mut store = memory.changes();
+    let mut known = number(*store.borrow_and_update());
+    let (tell, told) = watch::channel(0);
     tokio::spawn(async move {
         loop {
-            match &mut store {
-                Some(changes) => tokio::select! {
-                    changed = changes.changed() => match changed {
-                        Ok(()) => {
-                            let now = latest(changes);
-                            tell.send_if_modified(|before| std::mem::replace(before, now) != now);
-                        }
-                        Err(_) => store = None,
-                    },
-                    () = tell.closed() => return,
-                },
-                None => {
-                    tokio::select! {
-                        () = tokio::time::sleep(LOOK_EVERY) => {}
-                        () = tell.closed() => return,
-                    }
-                    let Some(memory) = memory.upgrade() else {
-                        return;
-                    };
-                    store = memory.store().ok().map(|store| store.watch());
-                    if let Some(changes) = &mut store {
-                        tell.send_replace(latest(changes));
-                    }
-                }
+            tokio::select! {
+                changed = store.changed() => if changed.is_err() { return },
+                () = tell.closed() => return,
+            }
+            let now = number(*store.borrow_and_update());
+            if std::mem::replace(&mut known, now) != now {
+                tell.send_modify(|changes| *changes += 1);
             }
         }
     });
@@ -85,6 +61,6 @@ pub fn changes(memory: &Arc<StoreHandle>) -> watch::Receiver<u64> {
 }
 
 /// The number of the last change to registrations.
-fn latest(changes: &mut watch::Receiver<Revisions>) -> u64 {
-    changes.borrow_and_update().custom_tools
+fn number(state: StoreState) -> (u64, Option<u64>) {
+    state.number(|revisions| revisions.custom_tools)
 }

@@ -27,6 +27,7 @@ mod mcp_wire;
 mod names;
 mod new;
 mod one_set;
+mod one_way;
 mod outputs;
 mod reads;
 mod reference;

@@ -203,3 +203,23 @@ fn every_setting_and_variable_is_listed() {
     }
     assert!(Path::new(&root()).join("docs/guides/settings.md").exists());
 }
+
+/// The guide says of every setting whether a serving crib follows it or has to be started again.
+#[test]
+fn the_guide_says_which_settings_need_a_restart() {
+    let guide = std::fs::read_to_string(root().join("docs/guides/settings.md")).unwrap();
+    let said = guide
+        .split("## While a crib serves")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .unwrap();
+    let schema: Value = serde_json::from_str(&json_schema()).unwrap();
+    for key in schema["properties"].as_object().unwrap().keys() {
+        let words = [
+            format!("`{key}`"),
+            format!("`[{key}]`"),
+            format!("`[{key}.…]`"),
+        ];
+        assert!(words.iter().any(|word| said.contains(word)), "{key}");
+    }
+}

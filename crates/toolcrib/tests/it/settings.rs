@@ -231,3 +231,26 @@ async fn a_setting_that_needs_a_restart_is_named_when_it_changes() {
     .await;
     assert!(!crib.log().contains("key=\"port\""));
 }
+
+/// Who makes a token changes no tool: neither trust nor settings nor any folder are read again for it.
+#[tokio::test]
+async fn a_new_token_makes_no_folder_be_read_again() {
+    let world = world();
+    let crib = world.serve_by(debug(&world));
+    let other = World::new();
+    let read = || {
+        let log = crib.log();
+        log.matches("both are read again").count()
+    };
+    let before = read();
+    for number in 0..20 {
+        let name = format!("token-{number}");
+        world.run(&["token", "create", &name]).exits(0);
+        world.run(&["token", "revoke", &name]).exits(0);
+    }
+    assert_eq!(read(), before);
+    // Trust is what they are read for.
+    let project = other.project();
+    world.run(&["trust", project.to_str().unwrap()]).exits(0);
+    eventually("trust was followed", async || read() > before).await;
+}

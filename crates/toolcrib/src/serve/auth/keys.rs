@@ -1,13 +1,12 @@
 //! Tokens that were shown: checked against the store, and remembered for a moment so that calls do not wait for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::Instant;
 use toolcrib_core::{CallError, ErrorCode};
-use toolcrib_store::{Revisions, Store, StoreError, Token, Tokens, Verdict, fingerprint};
+use toolcrib_store::{Store, StoreError, Token, Tokens, Verdict, fingerprint};
 
 use super::{Scopes, Who};
 use crate::store_handle::StoreHandle;
@@ -26,7 +25,6 @@ const MAX_KNOWN: usize = 1_024;
 /// Checks tokens.
 pub struct Keys {
     memory: Arc<StoreHandle>,
-    changes: OnceLock<watch::Receiver<Revisions>>,
     /// By the hash of the secret; the secret itself is kept nowhere.
     known: Mutex<HashMap<[u8; 32], CachedToken>>,
 }
@@ -36,15 +34,17 @@ struct CachedToken {
     who: Who,
     at: Instant,
     /// The number of the last change to tokens before the store was asked.
-    revision: Option<u64>,
+    revision: Revision,
     expires_ms: Option<u64>,
 }
+
+/// The opening of the store, and the number of the last change to tokens in it.
+pub(super) type Revision = (u64, Option<u64>);
 
 impl Keys {
     pub fn new(memory: Arc<StoreHandle>) -> Keys {
         Keys {
             memory,
-            changes: OnceLock::new(),
             known: Mutex::default(),
         }
     }
@@ -93,7 +93,7 @@ impl Keys {
         Ok(who)
     }
 
-    fn remembered(&self, key: &[u8; 32], revision: Option<u64>) -> Option<Who> {
+    fn remembered(&self, key: &[u8; 32], revision: Revision) -> Option<Who> {
         let known = self.known();
         let entry = known.get(key)?;
         let fresh = entry.at.elapsed() < TRUSTED_FOR
@@ -106,12 +106,11 @@ impl Keys {
     pub async fn ended(&self, id: &str) {
         loop {
             // Taken before the look, so that what changes after it is heard of.
-            let mut changes = self.changes().cloned();
-            let mut wait = LOOK_UNTOLD;
-            if let Some(changes) = &mut changes {
-                changes.mark_unchanged();
-                wait = LOOK_ANYWAY;
-            }
+            let mut changes = self.memory.changes();
+            let mut wait = match changes.borrow_and_update().revisions {
+                Some(_) => LOOK_ANYWAY,
+                None => LOOK_UNTOLD,
+            };
             // A store that can't be read says nothing about the token: this looks again.
             if let Ok(store) = self.memory.store()
                 && let Ok(found) = store.tokens().get(id).await
@@ -128,11 +127,7 @@ impl Keys {
                 }
             }
             let told = async {
-                let told = match &mut changes {
-                    Some(changes) => changes.changed().await.is_ok(),
-                    None => false,
-                };
-                if !told {
+                if changes.changed().await.is_err() {
                     std::future::pending().await
                 }
             };
@@ -140,18 +135,8 @@ impl Keys {
         }
     }
 
-    pub(super) fn revision(&self) -> Option<u64> {
-        self.changes().map(|changes| changes.borrow().tokens)
-    }
-
-    /// The store's changes, followed from the first token on, or from when the store could be opened.
-    fn changes(&self) -> Option<&watch::Receiver<Revisions>> {
-        if self.changes.get().is_none()
-            && let Ok(store) = self.memory.store()
-        {
-            let _ = self.changes.set(store.watch());
-        }
-        self.changes.get()
+    pub(super) fn revision(&self) -> Revision {
+        self.memory.state().number(|revisions| revisions.tokens)
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {

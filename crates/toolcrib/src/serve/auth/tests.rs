@@ -95,7 +95,7 @@ async fn a_known_token_asks_the_store_no_more_than_once_a_second() {
     keys.check(&secret).await.unwrap();
     // Whoever just begins to follow changes hears of those before.
     let latest = world.store.revisions().await.unwrap().tokens;
-    until(async || keys.revision() == Some(latest)).await;
+    until(async || keys.revision().1 == Some(latest)).await;
     keys.check(&secret).await.unwrap();
     // What is remembered answers even where the store can't; and not for longer than it may.
     world.store.close().await;

@@ -1,6 +1,7 @@
 //! Who is let in over HTTP: tokens, scopes, browsers' logins; and who needs none.
 
 mod crowd;
+mod decides;
 mod login;
 mod mcp;
 mod places;
