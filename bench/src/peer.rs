@@ -55,30 +55,13 @@ impl Run for Nothing {
 
 pub fn noop() -> Option<Tool> {
     let schema = serde_json::json!({"type": "object", "properties": {"a": {"type": "string"}}});
-    Some(Tool {
-        spec: Spec::new(
-            ToolName::new("noop").ok()?,
-            "Does nothing",
-            Schema::parse(schema).ok()?,
-        ),
-        source: SourceKind::Builtin,
-        scope: None,
-        file: None,
-        module: "builtin".into(),
-        interpreter: None,
-        confined: true,
-        asks: toolcrib_core::Permit::default(),
-        reads: Default::default(),
-        permit: toolcrib_core::Permit::default(),
-        content: "noop".into(),
-        plugin_name: None,
-        access: Access::Open,
-        declares: Vec::new(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: "noop".into(),
-        run: Arc::new(Nothing),
-    })
+    let spec = Spec::new(
+        ToolName::new("noop").ok()?,
+        "Does nothing",
+        Schema::parse(schema).ok()?,
+    );
+    let (source, access) = (SourceKind::Builtin, Access::Open);
+    Some(Tool::new(spec, source, access, "noop", Arc::new(Nothing)))
 }
 
 /// The same tool over stdin and stdout.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use toolcrib_core::store::{CallBook, CallRecord, Level};
-use toolcrib_core::{Caller, Context, Crib, Outputs, Request};
+use toolcrib_core::{Caller, ChainSettings, Context, Crib, Outputs, Profiles, Request};
 use toolcrib_store::{CallFilter, CallLog, OutputFiles, OutputLimits, Store, StoreUrl};
 
 use crate::peer::{noop, with_tool};
@@ -50,9 +50,12 @@ async fn cost_of_a_call(home: &Path) -> Option<()> {
         Arc::new(OutputFiles::in_folder(home, OutputLimits::default())) as Arc<dyn Outputs>;
     let long = Duration::from_secs(30);
     let book = Some(Arc::new(log.clone()) as Arc<dyn CallBook>);
-    let bare = with_tool(Crib::new(outputs.clone(), toolcrib::now_ms, long), noop()?);
+    let bare = with_tool(
+        Crib::new(outputs.clone(), toolcrib::now_ms, profiles(long)),
+        noop()?,
+    );
     let recorded = with_tool(
-        Crib::with_book(outputs, toolcrib::now_ms, long, book),
+        Crib::with_book(outputs, toolcrib::now_ms, profiles(long), book),
         noop()?,
     );
     let (mut without, mut with) = (Samples::default(), Samples::default());
@@ -82,6 +85,10 @@ async fn cost_of_a_call(home: &Path) -> Option<()> {
     Some(())
 }
 
+fn profiles(default_timeout: Duration) -> Profiles {
+    Profiles::everybody(ChainSettings::new(default_timeout))
+}
+
 async fn block(crib: &Crib) -> Option<Vec<Duration>> {
     let mut timed = Vec::with_capacity(BLOCK);
     for _ in 0..BLOCK {
@@ -92,7 +99,7 @@ async fn block(crib: &Crib) -> Option<Vec<Duration>> {
             context: Context::new(uuid::Uuid::now_v7().to_string()),
         };
         let start = Instant::now();
-        crib.call(request).await.ok()?;
+        crib.view("default").call(request).await.ok()?;
         timed.push(start.elapsed());
     }
     Some(timed)

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::event::Failure;
-use crate::source::{Rank, SourceKey, SourceKind};
+use crate::testing::{self, builtins, profiles, tool};
 use crate::{
-    Access, BoxFuture, Outcome, OutputId, Page, Progress, Run, Schema, Spec, Spool, Tool, ToolName,
-    Ungranted, Whole,
+    Access, BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, OutputId, Page, Progress,
+    Run, Schema, Spec, Spool, ToolName, Ungranted, Whole,
 };
 
 const DEFAULT: Duration = Duration::from_secs(5);
@@ -127,34 +127,10 @@ fn spec(schema: Value) -> Spec {
 }
 
 fn crib_with(spec: Spec, access: Access, run: Arc<dyn Run>) -> Crib {
-    let crib = Crib::new(Arc::new(SlowOutputs), || 7, DEFAULT);
-    let tool = Tool {
-        spec,
-        source: SourceKind::Builtin,
-        scope: None,
-        file: None,
-        module: "builtin".into(),
-        interpreter: None,
-        confined: true,
-        plugin_name: None,
-        access,
-        declares: Vec::new(),
-        asks: Default::default(),
-        reads: Default::default(),
-        permit: Default::default(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: "".into(),
-        content: "".into(),
-        run,
-    };
-    crib.apply(vec![Update {
-        key: SourceKey("builtin".into()),
-        rank: Rank::Builtin,
-        file: None,
-        tools: vec![Arc::new(tool)],
-        problems: Vec::new(),
-    }]);
+    let crib = Crib::new(Arc::new(SlowOutputs), || 7, profiles(DEFAULT));
+    let mut tool = tool("t", run);
+    (tool.spec, tool.access) = (spec, access);
+    crib.apply(builtins([tool]));
     crib
 }
 
@@ -163,15 +139,7 @@ fn open_crib(run: Arc<dyn Run>) -> Crib {
 }
 
 fn request(arguments: Value) -> Request {
-    let Value::Object(arguments) = arguments else {
-        panic!("arguments are named")
-    };
-    Request {
-        tool: "t".into(),
-        arguments,
-        caller: Caller::new("test"),
-        context: Context::noop(),
-    }
+    testing::request("t", arguments)
 }
 
 /// The names of the events so far; `tool.failed` with its reason.
@@ -198,7 +166,7 @@ fn large(call: &Call) -> CallResult {
 async fn a_call_given_up_at_any_point_ends_once_and_leaves_nothing() {
     let run = steps(4, large);
     let crib = open_crib(run.clone());
-    let tool = crib.tools().get("t").unwrap().clone();
+    let tool = crib.owners_view().get("t").unwrap().clone();
     let held = Arc::strong_count(&tool);
     let mut points = 0;
     for polls in 0.. {
@@ -373,7 +341,7 @@ async fn the_shortest_of_the_limits_holds() {
 #[tokio::test(start_paused = true)]
 async fn a_new_default_holds_from_the_next_call_and_even_an_endless_one_is_no_trouble() {
     let crib = open_crib(Arc::new(Forever));
-    crib.set_default_timeout(Duration::from_secs(1));
+    crib.set_profiles(profiles(Duration::from_secs(1)));
     let start = Instant::now();
     let error = crib.call(request(json!({}))).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::TimedOut);
@@ -384,7 +352,7 @@ async fn a_new_default_holds_from_the_next_call_and_even_an_endless_one_is_no_tr
             call.context.deadline.is_some()
         )))
     }));
-    crib.set_default_timeout(Duration::MAX);
+    crib.set_profiles(profiles(Duration::MAX));
     assert!(crib.call(request(json!({}))).await.is_ok());
 }
 

@@ -9,8 +9,10 @@
 //! | tool | something an agent can call | [`Tool`] |
 //! | spec | its name, description, schemas, options | [`Spec`] |
 //! | source | where tools come from | [`SourceKind`], [`Update`] |
-//! | catalog | the immutable set of tools at one version | [`Catalog`] |
-//! | registry | swaps catalogs | [`Registry`] |
+//! | catalog | the immutable set of tools at one version | `catalog.rs` |
+//! | registry | swaps catalogs | `registry.rs` |
+//! | profile | which tools an agent sees, and the chain of its calls | [`Profile`] |
+//! | view | what an agent has at one moment: lists, and calls | [`View`] |
 //! | call | one use of a tool | [`Call`] |
 //! | outcome | what a call gave | [`Outcome`] |
 //! | caller | who asks: client, agent, session | [`Caller`] |
@@ -23,10 +25,10 @@
 //! | worker | a child process that runs tools | [`Standing`] |
 //! | problem | why something did not load | [`Problem`] |
 //!
-//! [`Crib`] is all that a surface needs: tools, call, changes.
+//! [`Crib`] is all that a surface needs: an agent's view, which lists and calls, and changes.
 
 pub mod call;
-pub mod catalog;
+mod catalog;
 pub mod crib;
 pub mod error;
 pub mod event;
@@ -38,17 +40,21 @@ pub mod outcome;
 pub mod outputs;
 pub mod peer;
 pub mod permit;
+pub mod profile;
 pub mod registry;
 pub mod schema;
+mod slots;
 pub mod source;
 pub mod standing;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod tool;
+pub mod view;
 pub mod words;
 
 pub use call::{Call, Caller, Context, Progress};
-pub use catalog::Catalog;
-pub use crib::{Audit, Crib, Request};
+pub use crib::{Crib, ListChanges, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Events};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
@@ -58,12 +64,16 @@ pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
 pub use peer::{Peer, PeerError, Question};
 pub use permit::{Missing, Network, Permit, Reads};
+pub use profile::{
+    Audit, ChainSettings, ListedLink, MiddlewareError, MiddlewareTable, Profile, Profiles,
+    Selection,
+};
 pub use registry::Change;
-pub(crate) use registry::Registry;
 pub use schema::Schema;
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
 pub use standing::{Health, Standing};
 pub use tool::{Access, Run, Spec, Status, Tool, ToolName, Walled};
+pub use view::{Answer, View};
 
 /// A boxed future: the chain is a slice of trait objects, so each link gives one of these.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,4 +1,5 @@
-//! Swaps catalogs: takes what sources found, settles names, and puts a new catalog in place of the old.
+//! Swaps snapshots: takes what sources found, settles names, and puts a new catalog in place of the old; or takes new
+//! profiles and leaves the catalog as it is.
 //!
 //! Readers take a snapshot without a lock and keep it as long as they like. Nothing is loaded here: start-up is
 //! an ordinary [`Registry::apply`] with one large batch.
@@ -6,13 +7,16 @@
 //! Why: `docs/design/0001-one-catalog-swap.md`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch;
 
+use crate::catalog::{Catalog, Tools};
+use crate::middleware::Shared;
 use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
 use crate::words::CommandLine;
-use crate::{Access, Catalog, Tool, ToolName};
+use crate::{Access, Profiles, Selection, Tool, View};
 
 /// Tells the time of day, in milliseconds since the epoch.
 pub type Clock = fn() -> u64;
@@ -50,29 +54,104 @@ impl Change {
     }
 }
 
-pub struct Registry {
-    current: ArcSwap<Catalog>,
+/// The tools and the profiles of one moment, and the views that they give.
+pub(crate) struct Snapshot {
+    catalog: Arc<Catalog>,
+    profiles: Arc<Profiles>,
+    /// One per profile, made when first asked for.
+    views: Vec<OnceLock<Arc<View>>>,
+    owners: OnceLock<Arc<View>>,
+}
+
+impl Snapshot {
+    fn new(catalog: Arc<Catalog>, profiles: Arc<Profiles>) -> Snapshot {
+        Snapshot {
+            views: profiles.all().iter().map(|_| OnceLock::new()).collect(),
+            catalog,
+            profiles,
+            owners: OnceLock::new(),
+        }
+    }
+
+    /// The same one for everybody whom the same profile holds for.
+    pub fn view(&self, agent: &str, shared: &Arc<Shared>) -> Arc<View> {
+        self.view_at(self.profiles.place_of(agent), shared).clone()
+    }
+
+    fn view_at(&self, place: usize, shared: &Arc<Shared>) -> &Arc<View> {
+        let profile = &self.profiles.all()[place];
+        self.views[place].get_or_init(|| {
+            let view = View::new(&self.catalog, profile.sees(), profile, shared);
+            Arc::new(view)
+        })
+    }
+
+    /// Everything there is, under the default profile.
+    pub fn owners_view(&self, shared: &Arc<Shared>) -> Arc<View> {
+        let default = &self.profiles.all()[0];
+        let view = self.owners.get_or_init(|| match default.sees() {
+            Selection::Everything => self.view_at(0, shared).clone(),
+            Selection::Only(_) => {
+                let everything = Selection::Everything;
+                Arc::new(View::new(&self.catalog, &everything, default, shared))
+            }
+        });
+        view.clone()
+    }
+}
+
+pub(crate) struct Registry {
+    current: ArcSwap<Snapshot>,
+    /// What each part holds; its lock is every writer's.
     parts: Mutex<BTreeMap<SourceKey, Update>>,
+    swaps: watch::Sender<()>,
     clock: Clock,
 }
 
 impl Registry {
-    pub fn new(clock: Clock) -> Registry {
+    pub fn new(clock: Clock, profiles: Profiles) -> Registry {
+        let first = Snapshot::new(Arc::default(), Arc::new(profiles));
         Registry {
-            current: ArcSwap::default(),
+            current: ArcSwap::from_pointee(first),
             parts: Mutex::default(),
+            swaps: watch::Sender::new(()),
             clock,
         }
     }
 
-    /// The catalog as it stands now; it never changes under its holder.
-    pub fn snapshot(&self) -> Arc<Catalog> {
-        self.current.load_full()
+    /// What stands now; it never changes under its holder.
+    pub fn snapshot(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+        self.current.load()
+    }
+
+    /// Wakes whenever another snapshot was swapped in.
+    pub fn swaps(&self) -> watch::Receiver<()> {
+        self.swaps.subscribe()
+    }
+
+    fn swap(&self, catalog: Arc<Catalog>, profiles: Arc<Profiles>) {
+        self.current
+            .store(Arc::new(Snapshot::new(catalog, profiles)));
+        self.swaps.send_replace(());
+    }
+
+    /// Puts these profiles in place of those that held so far.
+    pub fn set_profiles(&self, profiles: Profiles) {
+        let _writing = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.swap(self.snapshot().catalog.clone(), Arc::new(profiles));
     }
 
     /// Takes the new content of some parts and swaps the catalog in if a reader could tell the difference.
     pub fn apply(&self, updates: Vec<Update>) -> Change {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.snapshot();
+        let before = &now.catalog;
+        if updates.is_empty() && before.version() > 0 {
+            return Change {
+                version: before.version(),
+                ..Change::default()
+            };
+        }
         for update in updates {
             if update.is_gone() {
                 parts.remove(&update.key);
@@ -80,33 +159,26 @@ impl Registry {
                 parts.insert(update.key.clone(), update);
             }
         }
-        let before = self.snapshot();
         let (tools, mut problems) = assign_names(&parts);
         let idle = parts
             .values()
             .filter(|part| part.tools.is_empty() && part.problems.is_empty());
         let idle: Vec<_> = idle.filter_map(|part| part.file.clone()).collect();
         stamp(&mut problems, before.problems(), (self.clock)());
-        let mut change = difference(&before, &tools, &problems);
+        let mut change = difference(before, &tools, &problems);
         if change.is_nothing() && before.version() > 0 && before.idle_files() == idle {
             change.version = before.version();
             return change;
         }
         change.version = before.version() + 1;
-        self.current.store(Arc::new(Catalog::new(
-            change.version,
-            tools,
-            problems,
-            idle,
-        )));
+        let catalog = Catalog::new(change.version, tools, problems, idle);
+        self.swap(Arc::new(catalog), now.profiles.clone());
         change
     }
 }
 
 /// Gives each name to one tool.
-fn assign_names(
-    parts: &BTreeMap<SourceKey, Update>,
-) -> (BTreeMap<ToolName, Arc<Tool>>, Vec<Problem>) {
+fn assign_names(parts: &BTreeMap<SourceKey, Update>) -> (Tools, Vec<Problem>) {
     let mut problems: Vec<Problem> = parts
         .values()
         .flat_map(|part| part.problems.iter().cloned())
@@ -120,7 +192,7 @@ fn assign_names(
     // What nobody trusted yet takes no name from what may run: a clone can't disable the user's own tools.
     let waits = |tool: &Tool| matches!(tool.access, Access::Untrusted { .. });
     claims.sort_by_key(|(rank, tool)| (waits(tool), *rank, tool.source));
-    let mut winners: BTreeMap<ToolName, (Rank, Arc<Tool>)> = BTreeMap::new();
+    let mut winners: BTreeMap<_, (Rank, Arc<Tool>)> = BTreeMap::new();
     for (rank, tool) in claims {
         let Some((winner_rank, winner)) = winners.get_mut(&tool.spec.name) else {
             winners.insert(tool.spec.name.clone(), (rank, tool.clone()));
@@ -186,11 +258,7 @@ fn stamp(problems: &mut [Problem], before: &[Problem], now: u64) {
     }
 }
 
-fn difference(
-    before: &Catalog,
-    tools: &BTreeMap<ToolName, Arc<Tool>>,
-    problems: &[Problem],
-) -> Change {
+fn difference(before: &Catalog, tools: &Tools, problems: &[Problem]) -> Change {
     let mut change = Change::default();
     for (name, tool) in tools {
         match before.get(name.as_str()) {

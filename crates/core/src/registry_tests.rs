@@ -3,47 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::{Catalog, Registry};
 use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
-use crate::{
-    Access, BoxFuture, Call, CallResult, Outcome, Registry, Run, Schema, Spec, Tool, ToolName,
-};
+use crate::testing::{self, Nothing};
+use crate::{Access, Tool};
 
-struct Nothing;
-
-impl Run for Nothing {
-    fn run<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, CallResult> {
-        Box::pin(async { Ok(Outcome::text("")) })
+impl Registry {
+    fn catalog(&self) -> Arc<Catalog> {
+        self.snapshot().catalog.clone()
     }
 }
 
 fn tool(name: &str, file: &str, text: &str) -> Arc<Tool> {
-    Arc::new(Tool {
-        spec: Spec::new(ToolName::new(name).unwrap(), "", Schema::any_object()),
-        source: if file.is_empty() {
-            SourceKind::Builtin
-        } else {
-            SourceKind::Plugin
-        },
-        scope: None,
-        file: (!file.is_empty()).then(|| PathBuf::from(file)),
-        module: "m".into(),
-        interpreter: None,
-        confined: true,
-        plugin_name: None,
-        access: Access::Open,
-        declares: Vec::new(),
-        asks: Default::default(),
-        reads: Default::default(),
-        permit: Default::default(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: text.into(),
-        content: "".into(),
-        run: Arc::new(Nothing),
-    })
+    let mut tool = testing::tool(name, Arc::new(Nothing));
+    if !file.is_empty() {
+        (tool.source, tool.file) = (SourceKind::Plugin, Some(PathBuf::from(file)));
+    }
+    tool.hash = text.into();
+    Arc::new(tool)
 }
 
 fn part(rank: Rank, file: &str, names: &[&str]) -> Update {
@@ -58,12 +39,12 @@ fn part(rank: Rank, file: &str, names: &[&str]) -> Update {
 }
 
 fn registry() -> Registry {
-    Registry::new(|| 7)
+    Registry::new(|| 7, testing::profiles(Duration::from_secs(1)))
 }
 
 fn names(registry: &Registry) -> Vec<String> {
     registry
-        .snapshot()
+        .catalog()
         .tools()
         .map(|tool| tool.name().to_owned())
         .collect()
@@ -76,7 +57,7 @@ fn a_higher_folder_hides_a_lower_one_silently() {
         part(Rank::Folder(1), "/g/a.json", &["x"]),
         part(Rank::Folder(0), "/l/a.json", &["x"]),
     ]);
-    let catalog = registry.snapshot();
+    let catalog = registry.catalog();
     let tool = catalog.get("x").unwrap();
     assert_eq!(tool.file.as_deref(), Some("/l/a.json".as_ref()));
     assert_eq!(tool.shadows, ["/g/a.json"]);
@@ -90,7 +71,7 @@ fn in_one_folder_the_first_file_wins_and_the_other_is_told() {
         part(Rank::Folder(0), "/l/b.json", &["x"]),
         part(Rank::Folder(0), "/l/a.json", &["x"]),
     ]);
-    let catalog = registry.snapshot();
+    let catalog = registry.catalog();
     assert_eq!(
         catalog.get("x").unwrap().file.as_deref(),
         Some("/l/a.json".as_ref())
@@ -116,7 +97,7 @@ fn a_built_in_name_cannot_be_taken() {
         part(Rank::Folder(0), "/l/a.json", &["x", "y"]),
         builtin,
     ]);
-    let catalog = registry.snapshot();
+    let catalog = registry.catalog();
     assert_eq!(catalog.get("x").unwrap().source, SourceKind::Builtin);
     assert!(catalog.get("y").is_some());
     assert!(catalog.problems()[0].message.contains("built-in"));
@@ -142,7 +123,10 @@ fn only_what_a_reader_could_see_makes_a_version() {
 fn a_problem_keeps_the_time_it_was_first_seen() {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NOW: AtomicU64 = AtomicU64::new(1);
-    let registry = Registry::new(|| NOW.fetch_add(1, Ordering::Relaxed));
+    let registry = Registry::new(
+        || NOW.fetch_add(1, Ordering::Relaxed),
+        testing::profiles(Duration::from_secs(1)),
+    );
     let broken = || Update {
         problems: vec![Problem::error(SourceKind::Plugin, ErrorType::Syntax, "no")],
         ..part(Rank::Folder(0), "/l/a.json", &[])
@@ -150,14 +134,14 @@ fn a_problem_keeps_the_time_it_was_first_seen() {
     registry.apply(vec![broken()]);
     let change = registry.apply(vec![broken(), part(Rank::Folder(0), "/l/b.json", &["z"])]);
     assert!(change.new_problems.is_empty());
-    assert_eq!(registry.snapshot().problems()[0].timestamp_ms, 1);
+    assert_eq!(registry.catalog().problems()[0].timestamp_ms, 1);
 }
 
 #[test]
 fn a_snapshot_never_changes() {
     let registry = registry();
     registry.apply(vec![part(Rank::Folder(0), "/l/a.json", &["x"])]);
-    let held = registry.snapshot();
+    let held = registry.catalog();
     registry.apply(vec![Update::gone(
         SourceKey("/l/a.json".into()),
         Rank::Folder(0),
@@ -194,11 +178,11 @@ proptest! {
             other.apply(turned);
         }
         let view = |registry: &Registry| -> BTreeMap<String, (Option<PathBuf>, Vec<String>)> {
-            let catalog = registry.snapshot();
+            let catalog = registry.catalog();
             catalog.tools().map(|t| (t.name().to_owned(), (t.file.clone(), t.shadows.clone()))).collect()
         };
         prop_assert_eq!(view(&straight), view(&other));
-        prop_assert_eq!(straight.snapshot().problems().len(), other.snapshot().problems().len());
+        prop_assert_eq!(straight.catalog().problems().len(), other.catalog().problems().len());
         let wanted: BTreeSet<String> = files.values().flatten().map(|t| format!("t{t}")).collect();
         prop_assert_eq!(names(&straight).into_iter().collect::<BTreeSet<_>>(), wanted);
     }
@@ -219,7 +203,7 @@ fn a_registered_tool_loses_its_name_to_a_file_and_is_told() {
     registry.apply(vec![part_of(&registered)]);
     assert_eq!(names(&registry), ["x"]);
     registry.apply(vec![part(Rank::Folder(3), "/f", &["x"])]);
-    let catalog = registry.snapshot();
+    let catalog = registry.catalog();
     let winner = catalog.get("x").unwrap();
     assert_eq!(winner.source, SourceKind::Plugin);
     assert!(winner.shadows.is_empty());
@@ -240,7 +224,7 @@ fn a_registered_tool_loses_its_name_to_a_file_and_is_told() {
         project: "/p".into(),
     };
     registry.apply(vec![waiting]);
-    let catalog = registry.snapshot();
+    let catalog = registry.catalog();
     assert_eq!(catalog.get("x").unwrap().source, SourceKind::Registered);
     assert!(catalog.problems().is_empty());
 }

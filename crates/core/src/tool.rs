@@ -1,5 +1,6 @@
 //! A tool: its spec, where it came from, whether it may run, and the thing that runs it.
 
+use std::hash::Hash;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,6 +121,28 @@ impl Spec {
             permissions: Permissions::default(),
             sandbox: SandboxOptions::default(),
         }
+    }
+
+    /// What an agent reads of it in a list.
+    pub(crate) fn as_listed(&self) -> impl Hash {
+        let Spec {
+            name,
+            description,
+            input_schema,
+            output_schema,
+            annotations,
+            version: _,
+            tags: _,
+            aliases: _,
+            metadata: _,
+            timeout: _,
+            retries: _,
+            permissions: _,
+            sandbox: _,
+        } = self;
+        let output_schema = output_schema.as_ref().map(Schema::value);
+        let input_schema = input_schema.value();
+        (name, description, input_schema, output_schema, annotations)
     }
 
     /// How long one call may take: the tool's limit or the default, never more than `maxExecutionMs`.
@@ -252,6 +275,38 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// A tool that asks for nothing and came out of no file; whoever knows more sets the fields. `hash` is of what it
+    /// was made from, see [`Tool::hash`].
+    pub fn new(
+        spec: Spec,
+        source: SourceKind,
+        access: Access,
+        hash: impl Into<Arc<str>>,
+        run: Arc<dyn Run>,
+    ) -> Tool {
+        let hash = hash.into();
+        Tool {
+            spec,
+            source,
+            scope: None,
+            file: None,
+            module: source.as_str().to_owned(),
+            interpreter: None,
+            confined: true,
+            plugin_name: None,
+            access,
+            declares: Vec::new(),
+            asks: Permit::default(),
+            reads: Reads::default(),
+            permit: Permit::default(),
+            stale: false,
+            shadows: Vec::new(),
+            content: hash.clone(),
+            hash,
+            run,
+        }
+    }
+
     pub fn name(&self) -> &str {
         self.spec.name.as_str()
     }

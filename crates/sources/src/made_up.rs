@@ -78,22 +78,22 @@ async fn a_source_that_is_far_away_holds_up_nobody_and_its_tools_come_later() {
     });
     let configuration = Configuration::default();
     let sources = open(crib.clone(), place, list, configuration, Follow::Changes).await;
-    let catalog = crib.tools();
-    assert_eq!(catalog.version(), 1, "one batch of all sources");
-    assert!(catalog.get("git-status").is_some() && catalog.get("far_away").is_none());
-    assert_eq!(catalog.problems()[0].message, "it does not answer");
+    let view = crib.owners_view();
+    assert_eq!(view.version(), 1, "one batch of all sources");
+    assert!(view.get("git-status").is_some() && view.get("far_away").is_none());
+    assert_eq!(view.problems()[0].message, "it does not answer");
     let mut trouble = sources.trouble();
     let is_told = |told: &Vec<Option<String>>| told.contains(&Some("it is far away".to_owned()));
     trouble.wait_for(is_told).await.unwrap();
 
     let mut changes = crib.changes();
     ANSWERS.notify_one();
-    while crib.tools().get("far_away").is_none() {
+    while crib.owners_view().get("far_away").is_none() {
         changes.recv().await.unwrap();
     }
-    let catalog = crib.tools();
-    assert!(catalog.problems().is_empty(), "{:?}", catalog.problems());
-    let tool = catalog.get("far_away").unwrap();
+    let view = crib.owners_view();
+    assert!(view.problems().is_empty(), "{:?}", view.problems());
+    let tool = view.get("far_away").unwrap();
     assert_eq!((tool.origin(), &tool.file), (Some("made-up:far"), &None));
     // Where another tool has its name, it is told where it comes from.
     let mut other = tool.clone();
@@ -106,5 +106,5 @@ async fn a_source_that_is_far_away_holds_up_nobody_and_its_tools_come_later() {
     assert!(told.contains("is taken by `made-up:far`"), "{told}");
     // It has nothing to reload, and what it has stays.
     sources.reload().await;
-    assert!(crib.tools().get("far_away").is_some());
+    assert!(crib.owners_view().get("far_away").is_some());
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use toolcrib_core::{Change, Crib, Grants, Update};
+use toolcrib_core::{Change, Crib, Grants};
 
 use crate::Place;
 use crate::source::{Configuration, Follow, Source};
@@ -50,7 +50,7 @@ pub async fn open(
         .iter_mut()
         .map(|source| source.open(&configuration, follow));
     let found = join_all(opening).await;
-    bring(&crib, found.concat());
+    crib.apply(found.concat());
     join_all(list.iter_mut().map(|source| finish(source.as_mut(), &crib))).await;
     let (tell, trouble) = watch::channel(vec![None; list.len()]);
     let mut inboxes = Vec::new();
@@ -142,23 +142,12 @@ impl Sources {
     }
 }
 
-/// Brings what is different to the crib.
-fn bring(crib: &Crib, updates: Vec<Update>) -> Change {
-    match updates.is_empty() {
-        true => Change {
-            version: crib.tools().version(),
-            ..Change::default()
-        },
-        false => crib.apply(updates),
-    }
-}
-
 /// Waits for what a source is busy with, and brings it.
 async fn finish(source: &mut dyn Source, crib: &Crib) -> Change {
     let mut whole = Change::default();
     while source.is_busy() {
         source.wait().await;
-        whole.join(bring(crib, source.take().await));
+        whole.join(crib.apply(source.take().await));
     }
     whole
 }
@@ -183,7 +172,7 @@ impl Task {
                 }
                 () = self.source.wait() => {
                     let updates = self.source.take().await;
-                    bring(&self.crib, updates);
+                    self.crib.apply(updates);
                 }
             }
         }
@@ -198,7 +187,7 @@ impl Task {
             Order::Configure(to) => (source.configure(to).await, true),
             Order::Install(files) => (source.install(files).await, true),
         };
-        let mut change = bring(&self.crib, updates);
+        let mut change = self.crib.apply(updates);
         if waits {
             change.join(finish(source, &self.crib).await);
         }

@@ -10,11 +10,18 @@ use tokio::sync::watch;
 use toolcrib_core::store::{
     CustomTool, LastGood, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
 };
-use toolcrib_core::{BoxFuture, Crib, OutputId, Outputs, Page, Spool, Whole};
+use toolcrib_core::{
+    BoxFuture, ChainSettings, Crib, OutputId, Outputs, Page, Profiles, Spool, Whole,
+};
 use toolcrib_sandbox::{Consent, Environment, Launcher};
 
 use crate::script::{ScriptSettings, Scripts};
 use crate::{Place, Walls};
+
+/// One profile for everybody.
+pub fn profiles() -> Profiles {
+    Profiles::everybody(ChainSettings::new(Duration::from_secs(60)))
+}
 
 type StoredTexts = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
 
@@ -151,7 +158,7 @@ impl LastGood for NothingKept {
 /// A crib without tools.
 pub fn crib() -> Arc<Crib> {
     let outputs = Arc::new(MemoryOutputs::default());
-    Arc::new(Crib::new(outputs, || 7, Duration::from_secs(60)))
+    Arc::new(Crib::new(outputs, || 7, profiles()))
 }
 
 /// A place in which processes really start, without walls; hosts lie in `cache`.

@@ -20,9 +20,9 @@ use toolcrib_core::{Access, ErrorCode, SourceKind};
 #[tokio::test]
 async fn all_are_listed_annotated_and_described() {
     for world in [World::new(), World::with(|_| None, "")] {
-        let catalog = world.crib.tools();
-        assert!(catalog.problems().is_empty(), "{:?}", catalog.problems());
-        let mut names: Vec<&str> = catalog.tools().map(|tool| tool.name()).collect();
+        let view = world.crib.owners_view();
+        assert!(view.problems().is_empty(), "{:?}", view.problems());
+        let mut names: Vec<&str> = view.tools().map(|tool| tool.name()).collect();
         names.sort_unstable();
         assert_eq!(
             names,
@@ -34,7 +34,7 @@ async fn all_are_listed_annotated_and_described() {
                 "workspace-info"
             ]
         );
-        for tool in catalog.tools() {
+        for tool in view.tools() {
             let words = tool.spec.description.split_whitespace().count();
             assert!((8..=20).contains(&words), "{}: {words} words", tool.name());
             assert_eq!(

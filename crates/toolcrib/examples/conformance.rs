@@ -211,26 +211,9 @@ fn wordy_schema() -> Value {
 
 fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
     let schema = Schema::parse(schema).ok()?;
-    Some(Arc::new(Tool {
-        spec: Spec::new(ToolName::new(name).ok()?, "For the suite", schema),
-        source: SourceKind::Builtin,
-        scope: None,
-        file: None,
-        module: "builtin".into(),
-        interpreter: None,
-        confined: true,
-        plugin_name: None,
-        access: Access::Open,
-        declares: Vec::new(),
-        asks: Default::default(),
-        reads: Default::default(),
-        permit: Default::default(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: name.into(),
-        content: "".into(),
-        run,
-    }))
+    let spec = Spec::new(ToolName::new(name).ok()?, "For the suite", schema);
+    let tool = Tool::new(spec, SourceKind::Builtin, Access::Open, name, run);
+    Some(Arc::new(tool))
 }
 
 fn nothing() -> Value {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use toolcrib_core::permit::limits;
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
-    Access, Binding, CallError, Crib, ErrorCode, Grant, Network, NewGrant, Permit, Tool, crib,
+    Access, Binding, CallError, Crib, ErrorCode, Grant, Network, NewGrant, Permit, Tool,
 };
 use toolcrib_sources::{HostPattern, Sources, permits};
 use toolcrib_store::GrantBook;
@@ -49,10 +49,8 @@ impl Grantor {
 
     /// Grants a tool of the catalog what it asks for, or what is named.
     pub async fn give(&self, wanted: &GrantCreate) -> Result<Grant, CallError> {
-        let catalog = self.crib.tools();
-        let tool = catalog
-            .get(&wanted.tool)
-            .ok_or_else(|| crib::unknown_tool(&wanted.tool, &catalog))?;
+        let view = self.crib.owners_view();
+        let tool = view.find(&wanted.tool)?;
         let mut permit = self.checked(wanted)?;
         if wanted.all {
             permit = permit.join(&tool.asks);

@@ -18,7 +18,7 @@ use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Own
 
 use crate::audit::{Book, LAST_WORDS};
 use crate::config::{
-    Flags, Project, Settings, private, project, project_config, store_url, trust_entries,
+    Flags, Project, Settings, private, profiles, project, project_config, store_url, trust_entries,
 };
 use crate::env::{self, Env};
 use crate::failure::Failure;
@@ -213,10 +213,9 @@ impl Opened {
         let crib = Arc::new(Crib::with_book(
             outputs.clone(),
             crate::now_ms,
-            settings.default_timeout,
+            profiles(&settings),
             Some(book.clone()),
         ));
-        crib.set_audit(settings.audit);
         let root = project.as_ref().map(|project| project.root.as_path());
         let launcher = launcher(&env)?;
         off_limits::look_in(env.notice_folders());

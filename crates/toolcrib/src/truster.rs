@@ -233,10 +233,8 @@ impl Truster {
 
 /// The tools of the project itself.
 fn own_tools(opened: &Opened) -> Vec<Arc<Tool>> {
-    let catalog = opened.crib.tools();
-    let own = catalog
-        .tools()
-        .filter(|tool| tool.scope == Some(Scope::Local));
+    let view = opened.crib.owners_view();
+    let own = view.tools().filter(|tool| tool.scope == Some(Scope::Local));
     own.cloned().collect()
 }
 

@@ -2,11 +2,18 @@
 //!
 //! Why: `docs/design/0006-trust-before-anything.md`.
 
-use super::{Middleware, Next};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::words::{CommandLine, inline};
 use crate::{Access, BoxFuture, Call, CallError, CallResult, Ungranted};
 
 pub(super) struct Authorize;
+
+impl Always for Authorize {
+    fn of(_: &ChainSettings) -> Authorize {
+        Authorize
+    }
+}
 
 impl Middleware for Authorize {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

@@ -1,15 +1,26 @@
 //! The chain that every call passes, on whatever surface it came.
 //!
-//! A new link is one file here and one line in [`standard`]. A link looks at the call on the way in, hands it to
-//! [`Next`], and looks at the outcome on the way out. Cancelling a call drops the future: what must happen even
-//! then belongs into a drop guard.
+//! A new link is one file here and one line in [`ORDER`]. Its file says what parameters it takes, and how it is made of
+//! them ([`Always`], [`Listed`]). A link looks at the call on the way in, hands it to [`Next`], and looks at the outcome
+//! on the way out. Cancelling a call drops the future: what must happen even then belongs into a drop guard.
+//!
+//! A link holds its parameters and nothing else. New settings make new links, so what a link counts or remembers is
+//! kept by the crib ([`Shared::state`]).
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::profile::{ChainSettings, MiddlewareError, MiddlewareTable};
+use crate::registry::Clock;
+use crate::slots::Slots;
+use crate::store::CallBook;
 use crate::{BoxFuture, Call, CallResult, Events, Outputs};
 
 mod authorize;
+#[cfg(test)]
+mod made_up;
 mod record;
 mod redact;
 mod retry;
@@ -18,23 +29,104 @@ mod trace;
 mod trim;
 mod validate;
 
-pub(crate) use record::Record;
+pub(crate) use record::record_unknown;
 pub use trim::{MAX_BYTES, MAX_LINES};
+
+/// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
+/// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
+const ORDER: &[Place] = &[
+    always::<trace::Trace>(),
+    always::<record::Record>(),
+    always::<authorize::Authorize>(),
+    always::<validate::Validate>(),
+    always::<trim::Trim>(),
+    always::<redact::Redact>(),
+    // limit · approve
+    #[cfg(test)]
+    listed::<made_up::Ration>(),
+    always::<retry::Retry>(),
+    always::<timeout::Timeout>(),
+];
 
 /// One link of the chain.
 pub trait Middleware: Send + Sync {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult>;
 }
 
+/// A link that every chain has.
+trait Always: Middleware + Sized + 'static {
+    fn of(settings: &ChainSettings) -> Self;
+}
+
+/// A link that a profile has as often as its settings list it. It is made of its parameters, and is nothing else.
+trait Listed: Middleware + DeserializeOwned + 'static {
+    /// What settings call it.
+    const NAME: &'static str;
+}
+
+/// Where the links of one kind stand.
+enum Place {
+    Always(fn(&ChainSettings) -> Arc<dyn Middleware>),
+    Listed(&'static str, fn(Value) -> ReadLink),
+}
+
+type ReadLink = serde_json::Result<Arc<dyn Middleware>>;
+
+const fn always<L: Always>() -> Place {
+    Place::Always(|settings| Arc::new(L::of(settings)))
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "every chain has today's links"))]
+const fn listed<L: Listed>() -> Place {
+    Place::Listed(L::NAME, |parameters| {
+        let link: L = serde_json::from_value(parameters)?;
+        Ok(Arc::new(link))
+    })
+}
+
+/// Makes the link that a table of settings asks for.
+pub(crate) fn read(table: &MiddlewareTable) -> Result<Arc<dyn Middleware>, MiddlewareError> {
+    let read = ORDER.iter().find_map(|place| match place {
+        Place::Listed(name, read) => (*name == table.name).then_some(read),
+        Place::Always(_) => None,
+    });
+    let read = read.ok_or_else(|| MiddlewareError::Unknown(table.name.clone()))?;
+    let parameters = Value::Object(table.parameters.clone());
+    read(parameters).map_err(|error| MiddlewareError::Parameters {
+        name: table.name.clone(),
+        reason: error.to_string(),
+    })
+}
+
+/// The chain that these settings ask for.
+pub(crate) fn chain(settings: &ChainSettings) -> Vec<Arc<dyn Middleware>> {
+    let mut chain = Vec::new();
+    for place in ORDER {
+        match place {
+            Place::Always(make) => chain.push(make(settings)),
+            Place::Listed(name, _) => {
+                let of_name = settings.middleware.iter().filter(|one| one.name() == *name);
+                chain.extend(of_name.map(|one| one.link().clone()));
+            }
+        }
+    }
+    chain
+}
+
 /// The rest of the chain, down to the tool itself.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
     rest: &'a [Arc<dyn Middleware>],
+    shared: &'a Shared,
 }
 
 impl<'a> Next<'a> {
-    pub fn new(chain: &'a [Arc<dyn Middleware>]) -> Next<'a> {
-        Next { rest: chain }
+    pub(crate) fn new(rest: &'a [Arc<dyn Middleware>], shared: &'a Shared) -> Next<'a> {
+        Next { rest, shared }
+    }
+
+    pub(crate) fn shared(&self) -> &'a Shared {
+        self.shared
     }
 
     pub fn run<'b>(self, call: &'b mut Call) -> BoxFuture<'b, CallResult>
@@ -42,7 +134,7 @@ impl<'a> Next<'a> {
         'a: 'b,
     {
         match self.rest.split_first() {
-            Some((link, rest)) => link.handle(call, Next { rest }),
+            Some((link, rest)) => link.handle(call, Next { rest, ..self }),
             None => Box::pin(async move {
                 let run = call.tool.run.clone();
                 run.run(call).await
@@ -51,33 +143,35 @@ impl<'a> Next<'a> {
     }
 }
 
-/// What the links need from outside.
-#[derive(Clone)]
-pub(crate) struct Needs {
+/// What links use and no chain owns: it outlives every change of settings.
+pub(crate) struct Shared {
     pub events: Events,
-    pub record: Record,
     pub outputs: Arc<dyn Outputs>,
-    pub default_timeout_ms: Arc<AtomicU64>,
+    pub clock: Clock,
+    pub book: Option<Arc<dyn CallBook>>,
+    state: Slots,
 }
 
-/// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
-/// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
-pub(crate) fn standard(needs: Needs) -> Arc<[Arc<dyn Middleware>]> {
-    Arc::from([
-        Arc::new(trace::Trace {
-            events: needs.events,
-        }) as Arc<dyn Middleware>,
-        Arc::new(needs.record),
-        Arc::new(authorize::Authorize),
-        Arc::new(validate::Validate),
-        Arc::new(trim::Trim {
-            outputs: needs.outputs,
-        }),
-        Arc::new(redact::Redact),
-        // limit · approve
-        Arc::new(retry::Retry),
-        Arc::new(timeout::Timeout {
-            default_ms: needs.default_timeout_ms,
-        }),
-    ])
+impl Shared {
+    pub fn new(outputs: Arc<dyn Outputs>, clock: Clock, book: Option<Arc<dyn CallBook>>) -> Shared {
+        Shared {
+            events: Events::default(),
+            outputs,
+            clock,
+            book,
+            state: Slots::default(),
+        }
+    }
+
+    /// What a link keeps from call to call, by its type.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "of today's links none counts or remembers")
+    )]
+    pub fn state<T: Default + Send + Sync + 'static>(&self) -> &T {
+        self.state.get(T::default)
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,33 +6,37 @@
 //! Why: `docs/design/0011-store.md`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::time::Instant;
 
-use super::{Middleware, Next};
-use crate::registry::Clock;
+use super::{Always, Middleware, Next, Shared};
+use crate::profile::{Audit, ChainSettings};
 use crate::store::{CallBook, CallRecord, Level, StoreError, UNFINISHED};
 use crate::{BoxFuture, Call, CallError, CallResult, Caller, Context, ErrorCode};
 
 /// What a name may take in a record; they come from clients.
 const LONGEST: usize = 256;
 
-#[derive(Clone)]
-pub(crate) struct Record {
-    pub book: Option<Arc<dyn CallBook>>,
-    pub clock: Clock,
-    /// Is a call that can't be recorded refused?
-    pub required: Arc<AtomicBool>,
+pub(super) struct Record {
+    audit: Audit,
+}
+
+impl Always for Record {
+    fn of(settings: &ChainSettings) -> Record {
+        Record {
+            audit: settings.audit,
+        }
+    }
 }
 
 impl Middleware for Record {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
-        let Some(book) = self.book.as_deref() else {
+        let shared = next.shared();
+        let Some(book) = shared.book.as_deref() else {
             return next.run(call);
         };
-        let at_ms = (self.clock)();
-        if self.required.load(Ordering::Relaxed) {
+        let at_ms = (shared.clock)();
+        if self.audit == Audit::Required {
             return Box::pin(durably(book, call, at_ms, next));
         }
         Box::pin(async move {
@@ -68,33 +72,32 @@ async fn durably<'a>(
     }
 }
 
-impl Record {
-    /// A name that no tool has: no chain runs, and it is written down all the same. Gives what the caller is told.
-    pub async fn unknown(
-        &self,
-        name: &str,
-        caller: &Caller,
-        context: &Context,
-        error: CallError,
-    ) -> CallError {
-        let Some(book) = self.book.as_deref() else {
-            return error;
-        };
-        let record = CallRecord {
-            tool: bounded(&name.into()),
-            transport: Level::Ok,
-            protocol: failed(error.code),
-            error: Some(error.code),
-            ..blank(caller, context, (self.clock)())
-        };
-        if !self.required.load(Ordering::Relaxed) {
-            book.record(record);
-            return error;
-        }
-        match book.record_durably(record).await {
-            Ok(()) => error,
-            Err(trouble) => refused(&trouble).unreached(),
-        }
+/// A name that no tool has: no chain runs, and it is written down all the same. Gives what the caller is told.
+pub(crate) async fn record_unknown(
+    shared: &Shared,
+    audit: Audit,
+    name: &str,
+    caller: &Caller,
+    context: &Context,
+    error: CallError,
+) -> CallError {
+    let Some(book) = shared.book.as_deref() else {
+        return error;
+    };
+    let record = CallRecord {
+        tool: bounded(&name.into()),
+        transport: Level::Ok,
+        protocol: failed(error.code),
+        error: Some(error.code),
+        ..blank(caller, context, (shared.clock)())
+    };
+    if audit == Audit::BestEffort {
+        book.record(record);
+        return error;
+    }
+    match book.record_durably(record).await {
+        Ok(()) => error,
+        Err(trouble) => refused(&trouble).unreached(),
     }
 }
 

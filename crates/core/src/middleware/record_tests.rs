@@ -1,16 +1,17 @@
 //! What the book holds of a call, however it ended, and what happens when it can't be written.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::store::Recorded;
-use crate::{
-    Access, Audit, Crib, Outcome, OutputId, Outputs, Page, Rank, Request, Run, Schema, SourceKey,
-    SourceKind, Spec, Spool, Tool, ToolName, Ungranted, Update, Whole,
-};
+use crate::testing::{NoOutputs, builtins, profiles, request, tool};
+use crate::{Access, Crib, Outcome, Profiles, Run, Schema, Spec, ToolName, Ungranted};
+
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A book in memory that says no for as long as it is shut.
 #[derive(Default)]
@@ -44,32 +45,6 @@ impl CallBook for Pages {
     }
 }
 
-struct NoOutputs;
-
-impl Outputs for NoOutputs {
-    fn keep<'a>(&'a self, _: &'a str, _: &'a [u8]) -> BoxFuture<'a, std::io::Result<Whole>> {
-        Box::pin(std::future::ready(Err(
-            std::io::ErrorKind::StorageFull.into()
-        )))
-    }
-
-    fn spool<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Box<dyn Spool>>> {
-        Box::pin(std::future::ready(Err(
-            std::io::ErrorKind::StorageFull.into()
-        )))
-    }
-
-    fn read<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a OutputId,
-        _: u64,
-        _: usize,
-    ) -> BoxFuture<'a, std::io::Result<Page>> {
-        Box::pin(std::future::ready(Err(std::io::ErrorKind::NotFound.into())))
-    }
-}
-
 /// Does what its argument `do` says.
 struct Obedient(Arc<Pages>);
 
@@ -96,57 +71,24 @@ impl Run for Obedient {
 fn crib(access: Access) -> (Crib, Arc<Pages>) {
     let book = Arc::new(Pages::default());
     let held = book.clone() as Arc<dyn CallBook>;
-    let crib = Crib::with_book(
-        Arc::new(NoOutputs),
-        || 7,
-        Duration::from_secs(5),
-        Some(held),
-    );
+    let crib = Crib::with_book(Arc::new(NoOutputs), || 7, profiles(TIMEOUT), Some(held));
     let schema = json!({"type": "object", "properties": {
         "do": {"type": "string"}, "n": {"type": "integer", "default": 3}}});
     let schema = Schema::parse(schema).unwrap();
     let mut spec = Spec::new(ToolName::new("t").unwrap(), "A tool of a test", schema);
     spec.version = Some("1.2".into());
-    let tool = Tool {
-        spec,
-        source: SourceKind::Builtin,
-        scope: None,
-        file: None,
-        module: "builtin".into(),
-        interpreter: None,
-        confined: true,
-        plugin_name: None,
-        access,
-        declares: Vec::new(),
-        asks: Default::default(),
-        reads: Default::default(),
-        permit: Default::default(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: "h".into(),
-        content: "".into(),
-        run: Arc::new(Obedient(book.clone())),
-    };
-    crib.apply(vec![Update {
-        key: SourceKey("builtin".into()),
-        rank: Rank::Builtin,
-        file: None,
-        tools: vec![Arc::new(tool)],
-        problems: Vec::new(),
-    }]);
+    let mut tool = tool("t", Arc::new(Obedient(book.clone())));
+    (tool.spec, tool.access) = (spec, access);
+    crib.apply(builtins([tool]));
     (crib, book)
 }
 
-fn request(tool: &str, arguments: Value) -> Request {
-    let Value::Object(arguments) = arguments else {
-        panic!("arguments are named")
+fn set_audit(crib: &Crib, audit: Audit) {
+    let settings = ChainSettings {
+        audit,
+        ..ChainSettings::new(TIMEOUT)
     };
-    Request {
-        tool: tool.into(),
-        arguments,
-        caller: Caller::new("test"),
-        context: Context::new("0001"),
-    }
+    crib.set_profiles(Profiles::everybody(settings));
 }
 
 fn words(record: &CallRecord) -> [&str; 3] {
@@ -236,7 +178,7 @@ async fn a_call_given_up_is_written_down_as_cancelled() {
 #[tokio::test]
 async fn where_records_are_required_a_call_waits_for_them() {
     let (crib, book) = crib(Access::Open);
-    crib.set_audit(Audit::Required);
+    set_audit(&crib, Audit::Required);
     crib.call(request("t", json!({}))).await.unwrap();
     {
         let durable = book.durable.lock().unwrap();
@@ -270,6 +212,6 @@ async fn where_records_are_required_a_call_waits_for_them() {
     assert_eq!(unknown.code, ErrorCode::Unavailable);
     assert_eq!(book.durable.lock().unwrap().len(), 3);
 
-    crib.set_audit(Audit::BestEffort);
+    set_audit(&crib, Audit::BestEffort);
     crib.call(request("t", json!({}))).await.unwrap();
 }

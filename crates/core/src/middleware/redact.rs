@@ -3,11 +3,18 @@
 
 use std::sync::Arc;
 
-use super::{Middleware, Next};
+use super::{Always, Middleware, Next};
 use crate::mask::{Hidden, Mask};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Progress};
 
 pub(super) struct Redact;
+
+impl Always for Redact {
+    fn of(_: &ChainSettings) -> Redact {
+        Redact
+    }
+}
 
 impl Middleware for Redact {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

@@ -5,10 +5,9 @@ use std::sync::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::{
-    Access, Attachment, AttachmentKind, Caller, Context, Permit, Run, Schema, SourceKind, Spec,
-    Tool, ToolName,
-};
+use crate::middleware::Shared;
+use crate::testing::{NoOutputs, tool};
+use crate::{Attachment, AttachmentKind, Caller, Context, Run, Tool};
 
 const SECRET: &str = "hunter-two";
 
@@ -43,30 +42,9 @@ impl<F: Fn(&Call) -> Option<CallResult> + Send + Sync> Run for Blabber<F> {
 }
 
 fn call(run: impl Run + 'static, told: &Arc<Mutex<Vec<Progress>>>) -> Call {
-    let spec = Spec::new(ToolName::new("blab").unwrap(), "", Schema::any_object());
-    let tool = Tool {
-        spec,
-        source: SourceKind::Executable,
-        scope: None,
-        file: None,
-        module: "test".to_owned(),
-        interpreter: None,
-        confined: true,
-        plugin_name: None,
-        access: Access::Open,
-        declares: Vec::new(),
-        asks: Permit::default(),
-        reads: Default::default(),
-        permit: Permit::default(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: "h".into(),
-        content: "h".into(),
-        run: Arc::new(run),
-    };
     let told = told.clone();
     Call {
-        tool: Arc::new(tool),
+        tool: Arc::new(tool("blab", Arc::new(run))),
         arguments: Map::from_iter([("key".to_owned(), json!({"of": SECRET}))]),
         caller: Caller::new("test"),
         context: Context::noop().with_progress(Arc::new(move |progress| {
@@ -75,8 +53,9 @@ fn call(run: impl Run + 'static, told: &Arc<Mutex<Vec<Progress>>>) -> Call {
     }
 }
 
-fn chain() -> [Arc<dyn Middleware>; 1] {
-    [Arc::new(Redact)]
+async fn run(call: &mut Call) -> CallResult {
+    let shared = Shared::new(Arc::new(NoOutputs), || 7, None);
+    Next::new(&[Arc::new(Redact)], &shared).run(call).await
 }
 
 fn given(call: &Call) -> bool {
@@ -104,7 +83,7 @@ async fn nothing_of_an_outcome_tells_it() {
     };
     let told = Arc::default();
     let mut call = call(run, &told);
-    let outcome = Next::new(&chain()).run(&mut call).await.unwrap();
+    let outcome = self::run(&mut call).await.unwrap();
     let said = format!(
         "{outcome:?} {:?} {:?}",
         told.lock().unwrap(),
@@ -131,7 +110,7 @@ async fn nothing_of_an_error_tells_it() {
         },
     };
     let mut call = call(run, &Arc::default());
-    let error = Next::new(&chain()).run(&mut call).await.unwrap_err();
+    let error = self::run(&mut call).await.unwrap_err();
     assert!(!format!("{error:?}").contains(SECRET), "{error:?}");
 }
 
@@ -143,8 +122,7 @@ async fn the_arguments_of_a_call_that_was_given_up_are_covered() {
     };
     let mut call = call(run, &Arc::default());
     {
-        let chain = chain();
-        let mut running = Next::new(&chain).run(&mut call);
+        let mut running: BoxFuture<'_, CallResult> = Box::pin(self::run(&mut call));
         let polled = poll_once(&mut running).await;
         assert!(!polled);
     }
@@ -164,7 +142,7 @@ async fn a_tool_that_gets_nothing_is_left_alone() {
     };
     let told = Arc::default();
     let mut call = call(run, &told);
-    let outcome = Next::new(&chain()).run(&mut call).await.unwrap();
+    let outcome = self::run(&mut call).await.unwrap();
     assert_eq!(outcome.output, SECRET);
     assert!(given(&call));
     assert_eq!(

@@ -6,10 +6,17 @@
 
 use tokio::time::Instant;
 
-use super::{Middleware, Next};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, ErrorCode};
 
 pub(super) struct Retry;
+
+impl Always for Retry {
+    fn of(_: &ChainSettings) -> Retry {
+        Retry
+    }
+}
 
 impl Middleware for Retry {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

@@ -1,30 +1,38 @@
 //! Ends a call at its deadline: the work is dropped, which kills whatever process did it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Middleware, Next};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, ErrorCode};
 
+/// No clock counts further.
+const FOREVER: Duration = Duration::from_secs(u64::MAX / 1_000);
+
 pub(super) struct Timeout {
-    /// Milliseconds for tools that set no limit of their own; settings may change it while the crib runs.
-    pub default_ms: Arc<AtomicU64>,
+    /// For tools that set no limit of their own.
+    default: Duration,
+}
+
+impl Always for Timeout {
+    fn of(settings: &ChainSettings) -> Timeout {
+        Timeout {
+            default: settings.default_timeout,
+        }
+    }
 }
 
 impl Middleware for Timeout {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
         Box::pin(async move {
-            let limit = call.tool.spec.time_limit(Duration::from_millis(
-                self.default_ms.load(Ordering::Relaxed),
-            ));
+            let limit = call.tool.spec.time_limit(self.default);
             // A repetition runs within the deadline of the first attempt.
             let deadline = *call
                 .context
                 .deadline
-                .get_or_insert_with(|| Instant::now() + limit);
+                .get_or_insert_with(|| Instant::now() + limit.min(FOREVER));
             let name = call.tool.spec.name.clone();
             match tokio::time::timeout_at(deadline, next.run(call)).await {
                 Ok(result) => result,

@@ -4,33 +4,39 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Middleware, Next};
+use super::{Always, Middleware, Next};
 use crate::event::Failure;
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallResult, Event, Events};
 
-pub(super) struct Trace {
-    pub events: Events,
+pub(super) struct Trace;
+
+impl Always for Trace {
+    fn of(_: &ChainSettings) -> Trace {
+        Trace
+    }
 }
 
 impl Middleware for Trace {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
+        let events = &next.shared().events;
         Box::pin(async move {
             let mut ending = Ending {
-                events: &self.events,
+                events,
                 call_id: call.context.call_id.clone(),
                 tool: call.tool.name().to_owned(),
                 start: Instant::now(),
                 failure: Some(Failure::Cancelled),
             };
             tracing::debug!(tool = ending.tool, call = %ending.call_id, "tool.start");
-            if self.events.is_heard() {
-                self.events.tell(Event::ToolStart {
+            if events.is_heard() {
+                events.tell(Event::ToolStart {
                     call_id: call.context.call_id.clone(),
                     tool: ending.tool.clone(),
                     client: call.caller.client.clone(),
                     agent: call.caller.agent.clone(),
                 });
-                self.listen(call);
+                pass_on_progress(call, events);
             }
             let result = next.run(call).await;
             ending.failure = match &result {
@@ -43,18 +49,16 @@ impl Middleware for Trace {
     }
 }
 
-impl Trace {
-    fn listen(&self, call: &mut Call) {
-        let events = self.events.clone();
-        let (call_id, tool) = (call.context.call_id.clone(), call.tool.name().to_owned());
-        call.context.add_progress(Arc::new(move |progress| {
-            events.tell(Event::ToolProgress {
-                call_id: call_id.clone(),
-                tool: tool.clone(),
-                progress,
-            });
-        }));
-    }
+fn pass_on_progress(call: &mut Call, events: &Events) {
+    let events = events.clone();
+    let (call_id, tool) = (call.context.call_id.clone(), call.tool.name().to_owned());
+    call.context.add_progress(Arc::new(move |progress| {
+        events.tell(Event::ToolProgress {
+            call_id: call_id.clone(),
+            tool: tool.clone(),
+            progress,
+        });
+    }));
 }
 
 /// Speaks when it is dropped, so that a cancelled call ends like any other.

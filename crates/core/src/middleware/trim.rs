@@ -3,12 +3,12 @@
 //! Why: `docs/design/0008-outputs.md`.
 
 use std::io;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Middleware, Next};
+use super::{Always, Middleware, Next};
 use crate::outputs::Whole;
+use crate::profile::ChainSettings;
 use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Outputs};
 
 /// The most lines of text that one outcome carries, notice included.
@@ -23,12 +23,17 @@ const MAX_METADATA: usize = 64 * 1_024;
 const MAX_ATTACHMENTS: usize = 10 * 1_024 * 1_024;
 const MAX_MESSAGE: usize = 10_000;
 
-pub(super) struct Trim {
-    pub outputs: Arc<dyn Outputs>,
+pub(super) struct Trim;
+
+impl Always for Trim {
+    fn of(_: &ChainSettings) -> Trim {
+        Trim
+    }
 }
 
 impl Middleware for Trim {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
+        let outputs = next.shared().outputs.as_ref();
         Box::pin(async move {
             let owner = call.caller.agent.clone();
             match next.run(call).await {
@@ -36,7 +41,7 @@ impl Middleware for Trim {
                     bound_extras(&mut outcome);
                     match cut(&outcome) {
                         None => Ok(outcome),
-                        Some(cut) => Ok(self.keep(outcome, cut, &owner).await),
+                        Some(cut) => Ok(keep(outputs, outcome, cut, &owner).await),
                     }
                 }
                 Err(error) => Err(bound_error(error)),
@@ -102,52 +107,50 @@ fn floor_char(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-impl Trim {
-    async fn keep(&self, mut outcome: Outcome, cut: Cut, owner: &str) -> Outcome {
-        let kept = match outcome.whole.take() {
-            Some(whole) => Ok(whole),
-            // A beginning that is called the whole would be a lie.
-            None if outcome.rest_is_lost => Err(io::Error::other("it was lost on its way")),
-            None => self.outputs.keep(owner, outcome.output.as_bytes()).await,
-        };
-        // Less may be kept than there is at hand.
-        let at_hand = count_lines(outcome.output.as_bytes());
-        let lines = kept
-            .as_ref()
-            .map_or(at_hand, |whole| whole.lines.max(at_hand));
-        outcome.output.truncate(cut.end);
-        let left = lines.saturating_sub(count_lines(outcome.output.as_bytes()));
-        let said = match cut.by {
-            Limit::Lines => format!("[truncated: {left} lines omitted]"),
-            Limit::Bytes => format!("[truncated: output exceeded {MAX_BYTES} bytes]"),
-        };
-        outcome.metadata.insert("truncated".into(), true.into());
-        // A cut text is no longer the JSON of the data.
-        outcome.structured = None;
-        outcome.output.push_str("\n\n");
-        outcome.output.push_str(&said);
-        match kept {
-            Ok(whole) => {
-                outcome.output.push_str(&how_to_read_on(&whole, cut.end));
-                outcome
-                    .metadata
-                    .insert("outputId".into(), whole.id.as_str().into());
-                outcome
-                    .metadata
-                    .insert("totalBytes".into(), whole.bytes.into());
-                outcome
-                    .metadata
-                    .insert("totalLines".into(), whole.lines.into());
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a truncated output could not be kept");
-                outcome
-                    .output
-                    .push_str(" The rest could not be kept on disk; ask for less at once.");
-            }
+async fn keep(outputs: &dyn Outputs, mut outcome: Outcome, cut: Cut, owner: &str) -> Outcome {
+    let kept = match outcome.whole.take() {
+        Some(whole) => Ok(whole),
+        // A beginning that is called the whole would be a lie.
+        None if outcome.rest_is_lost => Err(io::Error::other("it was lost on its way")),
+        None => outputs.keep(owner, outcome.output.as_bytes()).await,
+    };
+    // Less may be kept than there is at hand.
+    let at_hand = count_lines(outcome.output.as_bytes());
+    let lines = kept
+        .as_ref()
+        .map_or(at_hand, |whole| whole.lines.max(at_hand));
+    outcome.output.truncate(cut.end);
+    let left = lines.saturating_sub(count_lines(outcome.output.as_bytes()));
+    let said = match cut.by {
+        Limit::Lines => format!("[truncated: {left} lines omitted]"),
+        Limit::Bytes => format!("[truncated: output exceeded {MAX_BYTES} bytes]"),
+    };
+    outcome.metadata.insert("truncated".into(), true.into());
+    // A cut text is no longer the JSON of the data.
+    outcome.structured = None;
+    outcome.output.push_str("\n\n");
+    outcome.output.push_str(&said);
+    match kept {
+        Ok(whole) => {
+            outcome.output.push_str(&how_to_read_on(&whole, cut.end));
+            outcome
+                .metadata
+                .insert("outputId".into(), whole.id.as_str().into());
+            outcome
+                .metadata
+                .insert("totalBytes".into(), whole.bytes.into());
+            outcome
+                .metadata
+                .insert("totalLines".into(), whole.lines.into());
         }
-        outcome
+        Err(error) => {
+            tracing::warn!(%error, "a truncated output could not be kept");
+            outcome
+                .output
+                .push_str(" The rest could not be kept on disk; ask for less at once.");
+        }
     }
+    outcome
 }
 
 fn how_to_read_on(whole: &Whole, offset: usize) -> String {

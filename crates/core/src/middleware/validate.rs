@@ -2,11 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Middleware, Next};
+use super::{Always, Middleware, Next};
+use crate::profile::ChainSettings;
 use crate::words::CommandLine;
 use crate::{BoxFuture, Call, CallError, CallResult};
 
 pub(super) struct Validate;
+
+impl Always for Validate {
+    fn of(_: &ChainSettings) -> Validate {
+        Validate
+    }
+}
 
 impl Middleware for Validate {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {

@@ -95,26 +95,13 @@ impl Builtin {
         let mut spec = Spec::new(name, self.description, schema);
         spec.version = Some(version.to_owned());
         spec.annotations = Annotations::read_only(self.title);
-        Ok(Tool {
+        Ok(Tool::new(
             spec,
-            source: SourceKind::Builtin,
-            scope: None,
-            file: None,
-            module: "builtin".to_owned(),
-            interpreter: None,
-            confined: true,
-            plugin_name: None,
-            access: Access::Open,
-            declares: Vec::new(),
-            asks: Default::default(),
-            reads: Default::default(),
-            permit: Default::default(),
-            stale: false,
-            shadows: Vec::new(),
-            hash: format!("builtin:{}:{version}", self.name).into(),
-            content: "".into(),
-            run: self.run,
-        })
+            SourceKind::Builtin,
+            Access::Open,
+            format!("builtin:{}:{version}", self.name),
+            self.run,
+        ))
     }
 }
 

@@ -168,10 +168,8 @@ impl<'a> Definition<'a> {
         let Wanted { asks, reads } = permits::wanted(&declared, &reads, &self.home.access, place);
         let runs = (!shown.is_empty()).then(|| format!("runs `{shown}`"));
         let hash = self.hash(spec.name.as_str());
-        let content = self.home.content.as_deref().map(Arc::from);
+        let (source, access) = (self.home.source, self.home.access.clone());
         let mut tool = Tool {
-            content: content.unwrap_or_else(|| hash.clone()),
-            hash,
             declares: runs
                 .into_iter()
                 .chain(permits::describe(&asks))
@@ -179,20 +177,14 @@ impl<'a> Definition<'a> {
                 .collect(),
             asks,
             reads,
-            permit: Permit::default(),
-            spec,
-            source: self.home.source,
             scope: self.home.scope,
             file: self.home.file.clone(),
             module: self.home.module.clone(),
-            interpreter: None,
-            confined: true,
-            plugin_name: None,
-            access: self.home.access.clone(),
-            stale: false,
-            shadows: Vec::new(),
-            run: Arc::new(run(None)),
+            ..Tool::new(spec, source, access, hash, Arc::new(run(None)))
         };
+        if let Some(content) = &self.home.content {
+            tool.content = content.as_str().into();
+        }
         tool.confined = place.walls.are_up(&tool);
         let file = (self.home.source == SourceKind::Executable).then_some(self.home.stem.as_str());
         permits::judge_as(&mut tool, file, place);

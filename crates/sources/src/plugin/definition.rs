@@ -225,24 +225,20 @@ impl Collection<'_> {
         let hash = self.hash(spec.name.as_str());
         let declares = std::iter::once(ready.does).chain(permits::describe(&asks));
         let mut tool = Tool {
-            content: hash.clone(),
-            hash,
             declares: declares.collect(),
             asks,
             reads,
-            permit: Permit::default(),
-            spec,
-            source: SourceKind::Plugin,
             scope: Some(self.origin.scope),
             file: Some(self.origin.file.to_path_buf()),
             module: format!("plugin.{}", self.name),
-            interpreter: None,
-            confined: true,
             plugin_name: Some(self.name.to_owned()),
-            access: self.origin.access.clone(),
-            stale: false,
-            shadows: Vec::new(),
-            run: ready.run,
+            ..Tool::new(
+                spec,
+                SourceKind::Plugin,
+                self.origin.access.clone(),
+                hash,
+                ready.run,
+            )
         };
         tool.confined = self.place.walls.are_up(&tool);
         permits::judge(&mut tool, self.place);

@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use toolcrib_core::{
-    Access, AttachmentKind, Caller, Context, ErrorCode, Outcome, Run, Schema, Scope, SourceKind,
-    Tool, ToolName,
+    Access, AttachmentKind, Caller, Context, ErrorCode, Outcome, Run, Schema, SourceKind, Tool,
+    ToolName,
 };
 
 use super::*;
@@ -110,26 +110,14 @@ impl Run for Nothing {
 }
 
 async fn call(http: &Http, arguments: Value) -> CallResult {
-    let tool = Tool {
-        spec: Spec::new(ToolName::new("t").unwrap(), "", Schema::any_object()),
-        source: SourceKind::Plugin,
-        scope: Some(Scope::Local),
-        file: None,
-        module: "plugin.t".into(),
-        interpreter: None,
-        confined: true,
-        plugin_name: None,
-        access: Access::Open,
-        declares: Vec::new(),
-        asks: Default::default(),
-        reads: Default::default(),
-        permit: Default::default(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: "".into(),
-        content: "".into(),
-        run: Arc::new(Nothing),
-    };
+    let spec = Spec::new(ToolName::new("t").unwrap(), "", Schema::any_object());
+    let tool = Tool::new(
+        spec,
+        SourceKind::Plugin,
+        Access::Open,
+        "",
+        Arc::new(Nothing),
+    );
     let arguments = arguments.as_object().unwrap().clone();
     http.run(&Call {
         tool: Arc::new(tool),

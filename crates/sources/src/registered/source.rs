@@ -190,8 +190,8 @@ impl RegisteredSource {
         let Some(registration) = self.tools.iter().find(|tool| tool.name == *name) else {
             return;
         };
-        let catalog = self.crib.tools();
-        let Some(tool) = catalog
+        let view = self.crib.owners_view();
+        let Some(tool) = view
             .get(name)
             .filter(|tool| tool.source == SourceKind::Registered)
         else {

@@ -22,8 +22,8 @@ fn registration(name: &str, revision: u64) -> CustomTool {
 }
 
 fn names(crib: &Crib) -> Vec<String> {
-    let catalog = crib.tools();
-    let names = catalog.tools().map(|tool| tool.name().to_owned());
+    let view = crib.owners_view();
+    let names = view.tools().map(|tool| tool.name().to_owned());
     names.collect()
 }
 
@@ -57,24 +57,31 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     };
     set(Ok(vec![registration("a", 2), registration("b", 3)]));
     soon(&|| names(&crib) == ["a", "b"]).await;
-    let told = |name: &str| crib.tools().get(name).unwrap().spec.description.clone();
+    let told = |name: &str| {
+        crib.owners_view()
+            .get(name)
+            .unwrap()
+            .spec
+            .description
+            .clone()
+    };
     assert_eq!(told("a"), "Revision 2");
-    let version = crib.tools().version();
+    let version = crib.owners_view().version();
     set(Ok(vec![registration("a", 2), registration("b", 3)]));
     sources.refresh().await;
-    assert_eq!(crib.tools().version(), version, "nothing differs");
+    assert_eq!(crib.owners_view().version(), version, "nothing differs");
     let why = "it is on fire".to_owned();
     set(Err(StoreError::Failed {
         place: "here".to_owned(),
         why,
     }));
-    soon(&|| crib.tools().problems().len() == 1).await;
-    let problem = crib.tools().problems()[0].clone();
+    soon(&|| crib.owners_view().problems().len() == 1).await;
+    let problem = crib.owners_view().problems()[0].clone();
     assert_eq!(problem.severity, Severity::Warning);
     assert!(problem.message.contains("on fire"), "{problem:?}");
     assert_eq!(names(&crib), ["a", "b"], "the last known ones serve");
     set(Ok(vec![registration("b", 3)]));
-    soon(&|| names(&crib) == ["b"] && crib.tools().problems().is_empty()).await;
+    soon(&|| names(&crib) == ["b"] && crib.owners_view().problems().is_empty()).await;
     sources.configure(enabled(false)).await;
     assert!(names(&crib).is_empty() && !sources.configuration().registered);
     sources.configure(enabled(true)).await;
@@ -83,7 +90,7 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     let mut odd = registration("odd", 4);
     odd.input_schema = json!({"type": 5});
     set(Ok(vec![odd, registration("b", 3)]));
-    soon(&|| crib.tools().problems().len() == 1).await;
+    soon(&|| crib.owners_view().problems().len() == 1).await;
     assert_eq!(names(&crib), ["b"]);
 }
 
@@ -103,14 +110,14 @@ async fn a_store_that_takes_long_holds_up_nobody() {
     let mut heard = crib.changes();
     let opening = open(crib.clone(), place, list, configuration, Follow::Changes);
     let opening = tokio::spawn(opening);
-    while crib.tools().get("git-status").is_none() {
+    while crib.owners_view().get("git-status").is_none() {
         heard.recv().await.unwrap();
     }
-    assert!(crib.tools().get("a").is_none());
+    assert!(crib.owners_view().get("a").is_none());
     assert!(!opening.is_finished(), "what is on its way is waited for");
     book.answers.send_replace(true);
     let _sources = opening.await.unwrap();
-    while crib.tools().get("a").is_none() {
+    while crib.owners_view().get("a").is_none() {
         heard.recv().await.unwrap();
     }
 }

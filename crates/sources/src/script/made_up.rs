@@ -159,7 +159,8 @@ mod tests {
             caller: Caller::new("test"),
             context: Context::noop(),
         };
-        crib.call(request).await.unwrap().output
+        let view = crib.view(&request.caller.agent);
+        view.call(request).await.unwrap().outcome.output
     }
 
     #[tokio::test]
@@ -172,7 +173,7 @@ mod tests {
             "tool hello good day\ntool bye so long\n",
         )
         .await;
-        assert_eq!(crib.tools().problems(), []);
+        assert_eq!(crib.owners_view().problems(), []);
         assert_eq!(call(&crib, "hello").await, "good day");
         assert_eq!(call(&crib, "bye").await, "so long");
     }
@@ -185,8 +186,8 @@ mod tests {
             project: root.join("project"),
         };
         let crib = opened(&root, access.clone(), "tool hello good day\n").await;
-        let catalog = crib.tools();
-        let tool = catalog.get("hello").unwrap();
+        let view = crib.owners_view();
+        let tool = view.get("hello").unwrap();
         assert_eq!(tool.spec.description, "Says good day");
         assert_eq!(tool.access, access);
         assert!(!root.join("cache").exists(), "no host was laid out");
@@ -197,8 +198,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let crib = opened(&root, Access::Open, "tool hello good day\nnonsense\n").await;
-        let catalog = crib.tools();
-        let problem = &catalog.problems()[0];
+        let view = crib.owners_view();
+        let problem = &view.problems()[0];
         let wrong = "it is not valid Made up: a line is `tool NAME TEXT`";
         assert_eq!((problem.line, problem.message.as_str()), (Some(2), wrong));
     }

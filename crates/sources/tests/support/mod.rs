@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
-use toolcrib_core::{CallResult, Caller, Context, Crib, Outputs, Request};
+use toolcrib_core::{CallResult, Caller, ChainSettings, Context, Crib, Outputs, Profiles, Request};
 use toolcrib_sandbox::{Command, Consent, Environment};
 use toolcrib_sources::{Place, builtin};
 
@@ -48,7 +48,8 @@ impl World {
             environment.clone(),
             outputs.clone(),
         ));
-        let crib = Crib::new(outputs, || 0, Duration::from_secs(60));
+        let profiles = Profiles::everybody(ChainSettings::new(Duration::from_secs(60)));
+        let crib = Crib::new(outputs, || 0, profiles);
         crib.apply(vec![builtin::load(&place)]);
         World {
             root,
@@ -118,13 +119,12 @@ impl World {
         let mut caller = Caller::new("test");
         caller.agent = agent.into();
         let arguments = arguments.as_object().unwrap().clone();
-        self.crib
-            .call(Request {
-                tool: tool.into(),
-                arguments,
-                caller,
-                context: Context::noop(),
-            })
-            .await
+        let request = Request {
+            tool: tool.into(),
+            arguments,
+            caller,
+            context: Context::noop(),
+        };
+        Ok(self.crib.view(agent).call(request).await?.outcome)
     }
 }

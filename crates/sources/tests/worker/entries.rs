@@ -34,14 +34,14 @@ async fn files_and_folders_become_tools() {
     }
     world.write("text-with-run-bit", "no program");
     world.open().await;
-    assert_eq!(world.crib.tools().problems(), []);
+    assert_eq!(world.crib.owners_view().problems(), []);
     assert_eq!(
         world.names(),
         ["by-manifest", "from-elf", "in-folder", "plain", "suffixed"]
     );
     for name in world.names() {
         assert_eq!(
-            world.crib.tools().get(&name).unwrap().source,
+            world.crib.owners_view().get(&name).unwrap().source,
             SourceKind::Executable
         );
         assert_eq!(world.output(&name, json!({})).await, "done", "{name}");
@@ -66,7 +66,7 @@ async fn a_folder_with_two_programs_and_no_manifest_is_passed_over() {
     world.write("two/tool.a", python("a", "mark('started')"));
     world.write("two/tool.b", python("b", "mark('started')"));
     world.open().await;
-    assert_eq!(world.crib.tools().problems(), []);
+    assert_eq!(world.crib.owners_view().problems(), []);
     assert!(world.names().is_empty());
     assert!(!world.sign("started").exists());
     // With one of them gone it is a tool.
@@ -130,7 +130,7 @@ async fn a_program_that_could_not_be_asked_is_asked_again() {
     assert!(world.problem().message.contains("not yet"));
     world.give("ready");
     world.reload().await;
-    assert_eq!(world.crib.tools().problems(), []);
+    assert_eq!(world.crib.owners_view().problems(), []);
     assert_eq!(world.output("late", json!({})).await, "done");
     assert_eq!(
         world.signs("asked").len(),
@@ -147,8 +147,8 @@ async fn what_the_manifest_leaves_out_the_program_fills_in() {
         json!({"name": null, "description": "what the manifest says", "inputSchema": null});
     world.folder("tool", fields, said);
     world.open().await;
-    let catalog = world.crib.tools();
-    let tool = catalog.get("tool").unwrap();
+    let view = world.crib.owners_view();
+    let tool = view.get("tool").unwrap();
     assert_eq!(tool.spec.description, "what the manifest says");
     assert_eq!(tool.spec.tags, ["a"]);
     assert!(tool.spec.annotations.repeatable());
@@ -170,15 +170,15 @@ async fn a_broken_manifest_keeps_its_last_good_version() {
             world.reload().await;
             assert_eq!(world.names(), ["tool"], "{fields} {broken}");
             let problems = world.problems();
-            let stale = world.crib.tools().get("tool").unwrap().stale;
+            let stale = world.crib.owners_view().get("tool").unwrap().stale;
             assert!(stale, "{fields} {broken} {problems:?}");
             assert_eq!(problems.len(), 1, "{fields} {broken} {problems:?}");
             assert_eq!(world.output("tool", json!({})).await, "done", "{broken}");
         }
         world.manifest("tool", fields.clone());
         world.reload().await;
-        assert_eq!(world.crib.tools().problems(), []);
-        assert!(!world.crib.tools().get("tool").unwrap().stale);
+        assert_eq!(world.crib.owners_view().problems(), []);
+        assert!(!world.crib.owners_view().get("tool").unwrap().stale);
         std::fs::remove_dir_all(world.tools().join("tool")).unwrap();
         world.reload().await;
         assert!(world.names().is_empty());
@@ -196,18 +196,18 @@ async fn nothing_of_an_untrusted_project_is_started() {
     let project = world.root.join("project");
     world.open_as(Access::Untrusted { project }, &[]).await;
     assert_eq!(world.names(), ["bare", "file", "told"]);
-    let catalog = world.crib.tools();
+    let view = world.crib.owners_view();
     assert_eq!(
-        catalog.get("told").unwrap().spec.description,
+        view.get("told").unwrap().spec.description,
         "What its text says"
     );
     for tool in ["bare", "file", "told"] {
         assert!(matches!(
-            catalog.get(tool).unwrap().access,
+            view.get(tool).unwrap().access,
             Access::Untrusted { .. }
         ));
         assert!(
-            catalog.get(tool).unwrap().run.check().is_none(),
+            view.get(tool).unwrap().run.check().is_none(),
             "nobody is asked"
         );
         assert_eq!(world.refused(tool, json!({})).await.code, ErrorCode::Denied);

@@ -81,12 +81,12 @@ async fn answers_garbage_to_initialize() {
         let world = World::alone(short_handshake());
         world.python("odd", &format!("def initialize(id, params): {said}"));
         world.open().await;
-        let catalog = world.crib.tools();
-        let problems = catalog.problems();
+        let view = world.crib.owners_view();
+        let problems = view.problems();
         assert!(!problems.is_empty(), "{said}");
         assert_eq!(problems[0].error_type, kind, "{said}: {problems:?}");
         assert!(world.names().is_empty(), "{said}");
-        drop(catalog);
+        drop(view);
         world.end().await;
     }
 }
@@ -124,7 +124,7 @@ async fn not_executable_and_missing_interpreters() {
     );
     world.write("strayed/program", "#!/bin/sh\n");
     world.open().await;
-    assert!(world.crib.tools().problems().is_empty());
+    assert!(world.crib.owners_view().problems().is_empty());
     for (tool, reason) in [
         ("locked", "not an executable file"),
         ("absent", "not found"),

@@ -45,8 +45,8 @@ async fn a_function_is_a_tool() {
     assert_eq!(output, "Hello Ada! Hello Ada!");
     let error = world.refused("greet", json!({"times": 2})).await;
     assert_eq!(error.code, ErrorCode::InvalidArguments);
-    let catalog = world.crib.tools();
-    let tool = catalog.get("greet").unwrap();
+    let view = world.crib.owners_view();
+    let tool = view.get("greet").unwrap();
     assert_eq!(tool.spec.description, "Greets somebody.");
     assert_eq!(tool.module, "local.file");
     assert!(tool.interpreter.as_ref().unwrap().ends_with("python3"));
@@ -120,8 +120,8 @@ async fn what_a_bad_file_is_told() {
             .collect();
         assert_eq!(errors.len(), 1, "{text}: {problems:?}");
         assert!(errors[0].starts_with(begins), "{text}: {problems:?}");
-        let catalog = world.crib.tools();
-        assert!(catalog.problems().iter().all(|one| !one.hint.is_empty()));
+        let view = world.crib.owners_view();
+        assert!(view.problems().iter().all(|one| !one.hint.is_empty()));
         assert_eq!(world.names(), ["greet"], "its neighbour works");
         world.end().await;
     }
@@ -207,9 +207,9 @@ def again() -> str:
     assert_eq!(world.names(), ["good", "odd"]);
     assert_eq!(world.output("good", json!({})).await, "fine");
     assert_eq!(world.output("odd", json!({"thing": [1]})).await, "[1]");
-    let catalog = world.crib.tools();
+    let view = world.crib.owners_view();
     let told = |name: &str, severity| {
-        let mut problems = catalog.problems().iter();
+        let mut problems = view.problems().iter();
         problems.any(|one| one.tool_name.as_deref() == Some(name) && one.severity == severity)
     };
     assert!(told("bad", Severity::Error), "{:?}", world.problems());
@@ -302,8 +302,8 @@ async fn an_untrusted_file_is_only_read() {
         project: world.root.join("project"),
     };
     world.open_as(access, &[]).await;
-    let catalog = world.crib.tools();
-    let tool = catalog.get("greet").unwrap();
+    let view = world.crib.owners_view();
+    let tool = view.get("greet").unwrap();
     assert_eq!(tool.status().as_str(), "untrusted");
     assert_eq!(tool.spec.description, "Greets somebody.");
     assert!(

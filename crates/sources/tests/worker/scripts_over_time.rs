@@ -40,9 +40,8 @@ async fn a_saved_file_serves_at_once() {
     );
     std::fs::rename(old, &new).unwrap();
     eventually("the tool comes from its new file", || {
-        let catalog = world.crib.tools();
-        catalog
-            .get("give")
+        let view = world.crib.owners_view();
+        view.get("give")
             .is_some_and(|tool| tool.file.as_ref() == Some(&new))
     })
     .await;
@@ -82,11 +81,11 @@ async fn a_broken_save_leaves_the_last_good_version() {
         world.reload().await;
         let problem = world.problem();
         assert_eq!(problem.error_type, kind);
-        let tool = world.crib.tools().get("give").unwrap().clone();
+        let tool = world.crib.owners_view().get("give").unwrap().clone();
         assert!(tool.stale, "{broken}");
         assert_eq!(world.output("give", json!({})).await, "good");
         let after = world.restarted().await;
-        assert!(after.crib.tools().get("give").unwrap().stale);
+        assert!(after.crib.owners_view().get("give").unwrap().stale);
         assert_eq!(after.output("give", json!({})).await, "good");
         after.end_workers().await;
     }
@@ -177,8 +176,8 @@ def know(ctx) -> str:
     world.write("know.py", text);
     world.open().await;
     let described = |world: &World| {
-        let catalog = world.crib.tools();
-        catalog.get("know").unwrap().spec.description.clone()
+        let view = world.crib.owners_view();
+        view.get("know").unwrap().spec.description.clone()
     };
     assert_eq!(world.problems(), [""; 0]);
     assert_eq!(described(&world), "Knows one");

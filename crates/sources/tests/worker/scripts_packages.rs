@@ -76,9 +76,9 @@ fn grant(world: &World, tools: &[(&str, &str)]) {
 /// Waits until nothing is installed any more, and a tool can be called.
 async fn installed(world: &World, tool: &str) {
     eventually("its packages are installed", || {
-        let catalog = world.crib.tools();
-        let known = catalog.get(tool);
-        let warned = catalog
+        let view = world.crib.owners_view();
+        let known = view.get(tool);
+        let warned = view
             .problems()
             .iter()
             .any(|one| one.message.contains("installing"));
@@ -135,8 +135,8 @@ async fn without_a_grant_nothing_is_installed() {
         format!("# /// script\n# dependencies = [\"crib-words\"]\n# ///\n{SAY}"),
     );
     world.open().await;
-    let catalog = world.crib.tools();
-    let say = catalog.get("say").unwrap();
+    let view = world.crib.owners_view();
+    let say = view.get("say").unwrap();
     assert!(
         matches!(say.access, Access::NeedsGrant(_)),
         "{:?}",
@@ -188,14 +188,14 @@ async fn what_can_not_be_installed_is_told_and_tried_again() {
     grant(&world, &[("say.py", "say")]);
     world.open().await;
     eventually("it has failed", || {
-        let catalog = world.crib.tools();
-        let mut problems = catalog.problems().iter();
+        let view = world.crib.owners_view();
+        let mut problems = view.problems().iter();
         problems.any(|one| one.hint.contains("package index"))
     })
     .await;
-    let catalog = world.crib.tools();
+    let view = world.crib.owners_view();
     let of = |file: &str| {
-        let mut problems = catalog.problems().iter();
+        let mut problems = view.problems().iter();
         problems
             .find(|one| one.file.as_ref().is_some_and(|path| path.ends_with(file)))
             .unwrap()

@@ -234,8 +234,8 @@ async fn what_a_bad_file_is_told() {
                 errors[0].starts_with(begins),
                 "{runtime}: {text}: {problems:?}"
             );
-            let catalog = world.crib.tools();
-            assert!(catalog.problems().iter().all(|one| !one.hint.is_empty()));
+            let view = world.crib.owners_view();
+            assert!(view.problems().iter().all(|one| !one.hint.is_empty()));
             assert_eq!(world.names(), ["greet"], "{runtime}: its neighbour works");
         }
         world.end().await;
@@ -290,13 +290,16 @@ async fn a_broken_save_leaves_the_last_good_version() {
     ] {
         world.write("greet.ts", broken);
         world.reload().await;
-        assert!(world.crib.tools().get("greet").unwrap().stale, "{broken}");
+        assert!(
+            world.crib.owners_view().get("greet").unwrap().stale,
+            "{broken}"
+        );
         assert_eq!(
             world.output("greet", json!({"name": "Ada"})).await,
             "Hello Ada!"
         );
         let after = world.restarted().await;
-        assert!(after.crib.tools().get("greet").unwrap().stale);
+        assert!(after.crib.owners_view().get("greet").unwrap().stale);
         after.end_workers().await;
     }
     world.write("greet.ts", GREET.replace("Hello", "Bye"));
@@ -318,8 +321,8 @@ async fn an_untrusted_file_is_only_read() {
         project: world.root.join("project"),
     };
     world.open_as(access, &[]).await;
-    let catalog = world.crib.tools();
-    let tool = catalog.get("greet").unwrap();
+    let view = world.crib.owners_view();
+    let tool = view.get("greet").unwrap();
     assert_eq!(tool.status().as_str(), "untrusted");
     assert_eq!(tool.spec.description, "Greets somebody.");
     assert!(!mark.exists() && world.processes().is_empty());
@@ -422,16 +425,12 @@ async fn an_import_can_not_lead_out() {
     }
     world.open().await;
     assert_eq!(world.output("near", json!({})).await, "fine");
-    let catalog = world.crib.tools();
+    let view = world.crib.owners_view();
     // Without walls, as here, the runtime itself may still load them; but nobody has handed them over.
     let handed = |name: &str| {
         let kept = world.kept(&format!("{name}.ts")).unwrap_or_default();
         String::from_utf8_lossy(&kept).contains("hidden")
     };
-    assert!(
-        !handed("link") && !handed("far"),
-        "{:?}",
-        catalog.problems()
-    );
+    assert!(!handed("link") && !handed("far"), "{:?}", view.problems());
     world.end().await;
 }

@@ -17,11 +17,11 @@ def run(id, params): answer(id, params["tool"] + " " + ME)"#;
     world.open().await;
     assert_eq!(world.names(), ["left", "right"]);
     // A bad tool does not hide its neighbours.
-    assert_eq!(world.crib.tools().problems().len(), 2);
+    assert_eq!(world.crib.owners_view().problems().len(), 2);
     assert_eq!(
         world
             .crib
-            .tools()
+            .owners_view()
             .get("left")
             .unwrap()
             .spec
@@ -48,9 +48,9 @@ HELLO = {"protocolVersion": "1.1", "tools": [
     world.write("pair", python_1_1("pair", 1, body));
     world.open().await;
     assert_eq!(world.names(), ["free", "twin"]);
-    let catalog = world.crib.tools();
-    assert_eq!(catalog.get("twin").unwrap().spec.description, "Number 0");
-    let problems = catalog.problems();
+    let view = world.crib.owners_view();
+    assert_eq!(view.get("twin").unwrap().spec.description, "Number 0");
+    let problems = view.problems();
     assert_eq!(problems.len(), 3, "{problems:?}");
 }
 

@@ -12,8 +12,8 @@ use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use toolcrib_core::store::{Forgetful, LastGood};
 use toolcrib_core::{
-    Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Request, Scope,
-    Standing,
+    Access, CallError, CallResult, Caller, ChainSettings, Context, Crib, Event, Outputs, Problem,
+    Profiles, Request, Scope, Standing,
 };
 use toolcrib_sandbox::{Consent, Environment};
 use toolcrib_sources::builtin::BuiltinSource;
@@ -133,7 +133,7 @@ impl World {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
-        let crib = Arc::new(Crib::new(outputs, || 0, Duration::from_secs(60)));
+        let crib = Arc::new(Crib::new(outputs, || 0, profiles()));
         let said = Arc::new(Said::default());
         let place = Arc::new(World::place_in(&root, limits, &crib, &said));
         World {
@@ -275,8 +275,8 @@ impl World {
     }
 
     pub fn names(&self) -> Vec<String> {
-        let catalog = self.crib.tools();
-        let tools = catalog.tools().filter(|tool| tool.file.is_some());
+        let view = self.crib.owners_view();
+        let tools = view.tools().filter(|tool| tool.file.is_some());
         let mut names: Vec<String> = tools.map(|tool| tool.name().to_owned()).collect();
         names.sort();
         names
@@ -285,16 +285,16 @@ impl World {
     /// The one problem there is.
     #[track_caller]
     pub fn problem(&self) -> Problem {
-        let catalog = self.crib.tools();
-        let problems = catalog.problems();
+        let view = self.crib.owners_view();
+        let problems = view.problems();
         assert_eq!(problems.len(), 1, "{problems:?}");
         problems[0].clone()
     }
 
     /// All problems, each as `severity errorType file:line message`.
     pub fn problems(&self) -> Vec<String> {
-        let catalog = self.crib.tools();
-        let told = catalog.problems().iter().map(|problem| {
+        let view = self.crib.owners_view();
+        let told = view.problems().iter().map(|problem| {
             let file = problem.file.as_deref().and_then(Path::file_name);
             let file = file.unwrap_or_default().to_string_lossy();
             let line = problem
@@ -307,12 +307,12 @@ impl World {
     }
 
     pub fn standing(&self, tool: &str) -> Standing {
-        self.crib.tools().get(tool).unwrap().run.standing()
+        self.crib.owners_view().get(tool).unwrap().run.standing()
     }
 
     /// Asks the tool for its health now.
     pub async fn check(&self, tool: &str) -> Standing {
-        let tool = self.crib.tools().get(tool).unwrap().clone();
+        let tool = self.crib.owners_view().get(tool).unwrap().clone();
         tool.run.check().unwrap().await
     }
 
@@ -439,6 +439,11 @@ impl World {
     }
 }
 
+/// One profile for everybody.
+fn profiles() -> Profiles {
+    Profiles::everybody(ChainSettings::new(Duration::from_secs(60)))
+}
+
 /// A call through this crib.
 pub fn through(
     crib: Arc<Crib>,
@@ -452,7 +457,7 @@ pub fn through(
         caller: Caller::new("test"),
         context,
     };
-    async move { crib.call(request).await }
+    async move { Ok(crib.view("default").call(request).await?.outcome) }
 }
 
 fn described(pid: u32) -> String {

@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::ErrorCode;
+use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_sources::Follow;
 
 use super::relay::{self, Stream};
@@ -19,7 +20,7 @@ use crate::config::Flags;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::printer::Printer;
-use crate::serve::{Served, convert, mcp};
+use crate::serve::{Served, mcp};
 
 /// Speak MCP on stdin and stdout, for an agent that starts it
 #[derive(Debug, Args)]
@@ -89,7 +90,7 @@ async fn serve_alone(
     printer.remark(format!(
         "toolcrib {} serves {} tools of {}",
         crate::VERSION,
-        convert::listed(&opened.crib.tools()).count(),
+        opened.crib.view(DEFAULT_AGENT).listed().count(),
         opened.project_line()
     ));
     let root = opened.project.as_ref().map(|project| project.root.clone());
@@ -150,10 +151,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
 /// The form of seed 000: what a Claude agent takes as `mcpServers` and `allowedTools`.
 async fn print_config(scene: &Scene, opened: &Opened) -> Done {
     let _sources = opened.load(Follow::Nothing).await;
-    let catalog = opened.crib.tools();
-    let allowed: Vec<String> = convert::listed(&catalog)
-        .map(|tool| tool.mcp_name())
-        .collect();
+    let view = opened.crib.view(DEFAULT_AGENT);
+    let allowed: Vec<String> = view.listed().map(|tool| tool.mcp_name()).collect();
     let mut args = vec!["mcp".to_owned()];
     if let Some(project) = &opened.project {
         args.extend(["--project".to_owned(), project.root.display().to_string()]);

@@ -200,7 +200,7 @@ impl Reach {
             return;
         };
         let mut files = opened.place.installs.idle();
-        if let Some(tool) = opened.crib.tools().get(name) {
+        if let Some(tool) = opened.crib.owners_view().get(name) {
             files.retain(|file| tool.file.as_ref() == Some(file));
         }
         if let Some(sources) = sources.get().filter(|_| !files.is_empty()) {

@@ -270,13 +270,13 @@ fn base(own: SocketAddr) -> String {
 
 fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>) {
     let printer = scene.printer;
-    let catalog = opened.crib.tools();
+    let view = opened.crib.owners_view();
     let base = base(own);
     if printer.is_json() {
         let project = opened.project.as_ref().map(|project| &project.root);
         printer.json_line(
             &json!({"url": base, "project": project, "trusted": opened.trust.is_trusted(),
-                                  "toolCount": catalog.len(), "login": login}),
+                                  "toolCount": view.len(), "login": login}),
         );
         return;
     }
@@ -291,13 +291,13 @@ fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>
     if let Some(login) = login {
         printer.line(format!("  login   {login}"));
     }
-    let counts: Vec<String> = catalog
+    let counts: Vec<String> = view
         .counts_by_source()
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .map(|(kind, count)| format!("{count} {}", kind.as_str()))
         .collect();
-    printer.line(format!("  {} tools ({})", catalog.len(), counts.join(", ")));
+    printer.line(format!("  {} tools ({})", view.len(), counts.join(", ")));
 }
 
 /// What a person should know before they walk away.
@@ -305,8 +305,8 @@ fn self_check(scene: &Scene, opened: &Opened) {
     if scene.printer.is_json() {
         return;
     }
-    let catalog = opened.crib.tools();
-    let errors = catalog
+    let view = opened.crib.owners_view();
+    let errors = view
         .problems()
         .iter()
         .filter(|problem| problem.severity == Severity::Error)

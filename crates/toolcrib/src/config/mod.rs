@@ -6,11 +6,13 @@ pub mod audit;
 pub mod file;
 mod folders;
 pub mod private;
+mod profiles;
 pub mod project;
 pub mod secrets;
 mod settings;
 
 pub use folders::{local_folders, trust_entries};
+pub use profiles::profiles;
 pub use project::{Project, ProjectError};
 pub use settings::{DEFAULT_PORT, Flags, Settings, lets_out, store_url};
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use toolcrib_sources::{Configuration, Sources};
 
 use super::{Opened, Stamp};
-use crate::config::{Settings, local_folders, trust_entries};
+use crate::config::{Settings, local_folders, profiles, trust_entries};
 use crate::store_handle::{StoreState, Trust};
 
 /// How often a running crib looks whether settings changed, or who can change the project. Changes of the store are told.
@@ -167,8 +167,7 @@ impl<'a> Follower<'a> {
             }
         };
         self.name_what_waits(opened.settings.changed_at_restart(&settings));
-        opened.crib.set_default_timeout(settings.default_timeout);
-        opened.crib.set_audit(settings.audit);
+        opened.crib.set_profiles(profiles(&settings));
         self.configuration = super::configuration(&settings);
         opened.place.safe.set(settings.secrets);
         None

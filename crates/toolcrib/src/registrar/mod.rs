@@ -288,8 +288,8 @@ impl Registrar {
 
     /// The tool of this registration in the catalog; none when it is not offered, or another took its name.
     pub fn serving(&self, name: &str) -> Option<Arc<Tool>> {
-        let catalog = self.crib.tools();
-        let tool = catalog.get(name)?;
+        let view = self.crib.owners_view();
+        let tool = view.get(name)?;
         (tool.source == SourceKind::Registered).then(|| tool.clone())
     }
 
@@ -338,8 +338,8 @@ impl Registrar {
 
     /// A name that a file or the binary holds is not free.
     fn is_free(&self, name: &str) -> Result<(), CallError> {
-        let catalog = self.crib.tools();
-        match catalog.get(name) {
+        let view = self.crib.owners_view();
+        match view.get(name) {
             Some(tool) if tool.source == SourceKind::Builtin => {
                 Err(conflict(name, "a built-in tool"))
             }

@@ -3,32 +3,18 @@
 //! What an agent's model reads differs by client: some show only `structuredContent`, some only the text, some both.
 //! So wherever there is data, the text is the same data as JSON, and otherwise there is text alone.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{
-    Access, Attachment, AttachmentKind, CallError, Catalog, Context, ErrorCode, Outcome, Tool,
-};
+use toolcrib_core::{Attachment, AttachmentKind, CallError, ErrorCode, Outcome, Tool, View};
+
+use crate::surface::ClientIds;
 
 /// How long a client may take a list for fresh. Changes are announced, so this only bounds what nobody listens for.
 pub const TTL_MS: u64 = 60_000;
 
-/// The tools that agents see: everything but what waits for trust.
-pub fn listed(catalog: &Catalog) -> impl Iterator<Item = &Tool> {
-    let seen = |tool: &&Tool| !matches!(tool.access, Access::Untrusted { .. });
-    catalog.tools().map(|tool| tool.as_ref()).filter(seen)
-}
-
-/// How many tools wait for trust.
-pub fn waiting(catalog: &Catalog) -> usize {
-    catalog.len() - listed(catalog).count()
-}
-
 /// The `tools` of a `tools/list` result, sorted by name.
-pub fn tools(catalog: &Catalog) -> Vec<Value> {
-    listed(catalog).map(tool).collect()
+pub fn tools(view: &View) -> Vec<Value> {
+    view.listed().map(|one| tool(one)).collect()
 }
 
 fn tool(tool: &Tool) -> Value {
@@ -52,20 +38,16 @@ fn tool(tool: &Tool) -> Value {
     Value::Object(view)
 }
 
-/// What the `_meta` of a request says about the call: whose, and in which run and turn.
-pub fn context(meta: impl Fn(&str) -> Option<Value>, project: Option<Arc<Path>>) -> Context {
+/// What the `_meta` of a request says about the call: what it is called, and in which run and turn it is.
+pub fn ids(meta: impl Fn(&str) -> Option<Value>) -> ClientIds {
     let text = |key: &str| meta(key)?.as_str().map(str::to_owned);
     let codex = meta("x-codex-turn-metadata");
     let of_codex = |key: &str| codex.as_ref()?.get(key)?.as_str().map(str::to_owned);
-    let call_id = text("claudecode/toolUseId");
-    let own_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
-    let mut context = Context::new(call_id.map_or_else(|| own_id.clone(), Arc::from));
-    context.record_id = Some(own_id);
-    let session = of_codex("session_id").or_else(|| text("toolcrib/run"));
-    context.session_id = session.map(Arc::from);
-    context.message_id = of_codex("turn_id").map(Arc::from);
-    context.directory = project;
-    context
+    ClientIds {
+        call: text("claudecode/toolUseId"),
+        session: of_codex("session_id").or_else(|| text("toolcrib/run")),
+        message: of_codex("turn_id"),
+    }
 }
 
 /// A `tools/call` result as it is written, so that no tree is built where bytes are wanted.
@@ -246,12 +228,12 @@ pub fn error(error: &CallError) -> ErrorReply<'_> {
 }
 
 /// What a server says about itself to a model.
-pub fn instructions(catalog: &Catalog) -> String {
+pub fn instructions(view: &View) -> String {
     let mut text = String::from(
         "Tools of this machine and project, kept by Toolcrib. A long output is cut and says how to read on with \
          `read-output`. A refused call says which command of the user helps.",
     );
-    match waiting(catalog) {
+    match view.waiting() {
         0 => {}
         1 => text.push_str(" 1 tool waits for `toolcrib trust`."),
         n => text.push_str(&format!(" {n} tools wait for `toolcrib trust`.")),

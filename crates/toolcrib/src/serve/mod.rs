@@ -23,11 +23,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
-use axum::body::Bytes;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{BoxFuture, Catalog, Change, Crib};
+use toolcrib_core::{Answer, BoxFuture, CallError, ChainSettings, Change, Crib, Profiles, View};
 use toolcrib_sources::Sources;
 use toolcrib_store::{OutputFiles, OutputLimits};
 
@@ -37,6 +35,7 @@ use crate::grantor::Grantor;
 use crate::open::Opened;
 use crate::registrar::Registrar;
 use crate::store_handle::StoreHandle;
+use crate::surface::SurfaceCall;
 use crate::truster::Truster;
 
 /// Looks at every source again and says what changed.
@@ -72,28 +71,6 @@ pub struct Readiness {
     pub reasons: Vec<String>,
 }
 
-/// What is made of a catalog once per version, when first asked for. Two may make it at the same time; they make the same.
-struct PerVersion<T>(ArcSwapOption<(u64, T)>);
-
-impl<T> Default for PerVersion<T> {
-    fn default() -> PerVersion<T> {
-        PerVersion(ArcSwapOption::empty())
-    }
-}
-
-impl<T> PerVersion<T> {
-    fn of(&self, catalog: &Catalog, make: impl FnOnce() -> T) -> Arc<(u64, T)> {
-        match self.0.load_full() {
-            Some(made) if made.0 == catalog.version() => made,
-            _ => {
-                let made = Arc::new((catalog.version(), make()));
-                self.0.store(Some(made.clone()));
-                made
-            }
-        }
-    }
-}
-
 /// What the HTTP surface serves.
 pub struct Served {
     pub crib: Arc<Crib>,
@@ -120,21 +97,13 @@ pub struct Served {
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
     in_flight: watch::Sender<usize>,
-    /// The whole tool list as bytes, made once per catalog version and change of a tool's standing.
-    listed: ArcSwapOption<((u64, u64), Bytes)>,
 }
 
 impl Served {
     /// Serves a crib that is loaded and has nothing to reload; the `with_…` functions add the rest.
     pub fn new(crib: Arc<Crib>) -> Served {
         let same = crib.clone();
-        let reload: Reload = Arc::new(move || {
-            let version = same.tools().version();
-            Box::pin(std::future::ready(Change {
-                version,
-                ..Change::default()
-            }))
-        });
+        let reload: Reload = Arc::new(move || Box::pin(std::future::ready(same.apply(Vec::new()))));
         Served {
             crib,
             reload,
@@ -150,7 +119,6 @@ impl Served {
             opened: None,
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             in_flight: watch::Sender::new(0),
-            listed: ArcSwapOption::empty(),
         }
     }
 
@@ -175,7 +143,8 @@ impl Served {
         project: Option<&Project>,
     ) -> Served {
         let outputs = OutputFiles::in_folder(data, OutputLimits::default());
-        let crib = Crib::new(Arc::new(outputs), crate::now_ms, Duration::ZERO);
+        let profiles = Profiles::everybody(ChainSettings::new(Duration::ZERO));
+        let crib = Crib::new(Arc::new(outputs), crate::now_ms, profiles);
         Served::new(Arc::new(crib)).with_records(env, memory, project)
     }
 
@@ -242,6 +211,23 @@ impl Served {
         let mut running = self.in_flight.subscribe();
         // The sender lives in `self`, so waiting can't fail.
         let _ = running.wait_for(|count| *count == 0).await;
+    }
+
+    /// What whoever asks may see and call.
+    pub fn view(&self, who: &auth::Who) -> Arc<View> {
+        self.crib.view(who.agent())
+    }
+
+    /// Runs a call, which counts as running from now until its future has ended or is dropped.
+    pub fn call(
+        self: &Arc<Self>,
+        call: SurfaceCall,
+    ) -> impl Future<Output = Result<Answer, CallError>> + Send + use<> {
+        let running = self.begin_call();
+        async move {
+            let Served { crib, project, .. } = &*running.0;
+            call.run(crib, project.clone()).await
+        }
     }
 
     /// Counts a call until the returned guard is dropped.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::{Catalog, Change, Problem, Severity};
+use toolcrib_core::{Change, Problem, Severity, View};
 use utoipa::ToSchema;
 
 /// Why something did not load: where, what, and what to do.
@@ -72,9 +72,9 @@ impl ProblemList {
     }
 }
 
-impl From<&Catalog> for ProblemList {
-    fn from(catalog: &Catalog) -> ProblemList {
-        let errors: Vec<ProblemView> = catalog.problems().iter().map(ProblemView::from).collect();
+impl From<&View> for ProblemList {
+    fn from(view: &View) -> ProblemList {
+        let errors: Vec<ProblemView> = view.problems().iter().map(ProblemView::from).collect();
         ProblemList {
             count: errors.len(),
             errors,
@@ -97,12 +97,12 @@ pub struct ReloadView {
 }
 
 impl ReloadView {
-    pub fn new(change: Change, catalog: &Catalog) -> ReloadView {
+    pub fn new(change: Change, view: &View) -> ReloadView {
         let broken = |problem: &Problem| problem.severity == Severity::Error;
         ReloadView {
-            success: !catalog.problems().iter().any(broken),
-            tool_count: catalog.len(),
-            errors: catalog.problems().iter().map(ProblemView::from).collect(),
+            success: !view.problems().iter().any(broken),
+            tool_count: view.len(),
+            errors: view.problems().iter().map(ProblemView::from).collect(),
             added: change.added,
             changed: change.changed,
             removed: change.removed,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolcrib_core::{Access, Annotations, Catalog, Permissions, Tool};
+use toolcrib_core::{Access, Annotations, Permissions, Tool, View};
 use utoipa::ToSchema;
 
 use super::PermitView;
@@ -195,14 +195,14 @@ pub struct ToolList {
 }
 
 impl ToolList {
-    /// The tools of `catalog` that `fits` lets through, `limit` of them from `offset` on.
+    /// The tools of a view that `fits` lets through, `limit` of them from `offset` on.
     pub fn new(
-        catalog: &Catalog,
+        view: &View,
         fits: impl Fn(&Tool) -> bool,
         offset: usize,
         limit: Option<usize>,
     ) -> ToolList {
-        let fitting: Vec<&Tool> = catalog
+        let fitting: Vec<&Tool> = view
             .tools()
             .map(AsRef::as_ref)
             .filter(|tool| fits(tool))
@@ -213,26 +213,26 @@ impl ToolList {
             .take(limit.unwrap_or(usize::MAX));
         ToolList {
             tools: page.map(|tool| ToolView::from(*tool)).collect(),
-            counts: counts(catalog),
+            counts: counts(view),
             count: fitting.len(),
             idle_files: None,
         }
     }
 }
 
-impl From<&Catalog> for ToolList {
-    fn from(catalog: &Catalog) -> ToolList {
-        ToolList::new(catalog, |_| true, 0, None)
+impl From<&View> for ToolList {
+    fn from(view: &View) -> ToolList {
+        ToolList::new(view, |_| true, 0, None)
     }
 }
 
-fn counts(catalog: &Catalog) -> BTreeMap<String, usize> {
-    let by_source = catalog
+fn counts(view: &View) -> BTreeMap<String, usize> {
+    let by_source = view
         .counts_by_source()
         .into_iter()
         .filter(|(_, count)| *count > 0);
     let named = by_source.map(|(source, count)| (source.as_str().to_owned(), count));
-    std::iter::once(("total".to_owned(), catalog.len()))
+    std::iter::once(("total".to_owned(), view.len()))
         .chain(named)
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::mcp::{Piped, notification, request};
+use crate::support::mcp::{Piped, call, notification, request, stateless_call};
 use crate::support::{TestCrib, World, eventually, shell_tool};
 
 fn world() -> World {
@@ -155,6 +155,39 @@ async fn calls_over_mcp_and_from_commands_are_on_record_too() {
         &["logs", "--calls", "--limit", "0"],
     ] {
         world.run(wrong).exits(2);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_tool_over_mcp_is_on_record_on_every_way_in() {
+    let world = world();
+    let crib = world.serve();
+    let mut piped = Piped::greeted(world.command(&["mcp", "--standalone"]));
+    let answers = [
+        crib.post_stateless(&stateless_call(1, "sayy", json!({"secret": "s3cr3t"})))
+            .await
+            .answer()
+            .await,
+        crib.session("2025-11-25")
+            .await
+            .ask(&call(2, "sayy", json!({})))
+            .await,
+        piped.ask(&call(3, "sayy", json!({}))),
+    ];
+    piped.hang_up();
+    for answer in &answers {
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        let said = answer["error"]["message"].as_str().unwrap();
+        assert!(said.contains("did you mean `say`"), "{said}");
+    }
+    let list = calls(&crib, "?tool=sayy", 3).await;
+    for call in &list {
+        assert_eq!(levels(call), ["ok", "unknown_tool", "unreached"]);
+        assert_eq!(
+            (&call["client"], &call["error"]),
+            (&json!("by-hand"), &json!("unknown_tool"))
+        );
+        assert!(call.get("argumentHash").is_none(), "{call}");
     }
 }
 

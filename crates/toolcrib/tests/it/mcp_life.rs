@@ -115,6 +115,33 @@ async fn changes_are_told_to_whoever_listens() {
 }
 
 #[tokio::test]
+async fn a_change_that_no_list_shows_is_told_to_nobody() {
+    let (world, _) = world();
+    let crib = world.serve();
+    let mut piped = Piped::greeted(world.command(&["mcp"]));
+    let ask = |piped: &mut Piped, id| piped.ask(&call(id, "plain", json!({})));
+    ask(&mut piped, 1);
+    let mut events = crib.events().await;
+    let written = |says: &str, description: &str| {
+        let mut tool = shell("plain", &format!("echo {says}"), json!({}));
+        tool["description"] = description.into();
+        world.write_tool("test.json", file(&[tool]));
+    };
+    written("plain", "Says it");
+    piped.notified(CHANGED);
+    events.next("tools_changed").await;
+    written("otherwise", "Says it");
+    events.next("tools_changed").await;
+    let said = ask(&mut piped, 2);
+    assert_eq!(said["result"]["content"][0]["text"], "otherwise\n");
+    written("otherwise", "Says it in other words");
+    piped.notified(CHANGED);
+    let rest = piped.hang_up().1;
+    let told = rest.iter().filter(|message| message["method"] == CHANGED);
+    assert_eq!(told.count(), 0, "each list was told of once: {rest:?}");
+}
+
+#[tokio::test]
 async fn idle_sessions_cost_little() {
     let (world, _) = world();
     let crib = world.serve();

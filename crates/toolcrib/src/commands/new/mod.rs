@@ -242,8 +242,8 @@ async fn grant_declared(
         folder.trusted = name.into_iter().map(str::to_owned).collect();
     }
     let _sources = opened.load(Follow::Nothing).await;
-    let catalog = opened.crib.tools();
-    let written = catalog.tools().filter(|tool| {
+    let view = opened.crib.owners_view();
+    let written = view.tools().filter(|tool| {
         let file = tool.file.as_deref();
         file.is_some_and(|file| file.starts_with(entry))
     });

@@ -84,8 +84,8 @@ pub async fn refuse_taken(opened: &Opened, tools: &Path, name: &ToolName) -> Res
         }
     }
     let _sources = opened.load(Follow::Nothing).await;
-    let catalog = opened.crib.tools();
-    let mut found = catalog.tools().filter(|tool| tool.name() == name.as_str());
+    let view = opened.crib.owners_view();
+    let mut found = view.tools().filter(|tool| tool.name() == name.as_str());
     match found.find(|tool| tool.source == SourceKind::Builtin || lies_in(&tool.file, tools)) {
         Some(tool) if tool.source == SourceKind::Builtin => {
             let message = format!("`{name}` is a tool that comes with Toolcrib");

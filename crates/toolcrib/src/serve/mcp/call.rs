@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolcrib_core::{Context, Progress, Request as CribRequest};
+use toolcrib_core::{Answer as CallAnswer, Progress};
 
 use super::asker::Asker;
 use super::conversation::Outlet;
@@ -15,8 +15,9 @@ use super::notices::Steps;
 use super::peer::Client;
 use super::reply::{Answer, notification};
 use super::revision::Revision;
-use super::{COMPLETE, Mcp, codes, lists, older};
+use super::{COMPLETE, Mcp, codes, older};
 use crate::serve::convert::{self, ErrorReply, ResultView};
+use crate::surface::SurfaceCall;
 
 /// Does the client want to hear of the call before its answer, or could it be asked something meanwhile?
 pub fn wants_outlet(asker: &Asker, request: &Request) -> bool {
@@ -43,30 +44,35 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
             return Reply::error(request, codes::INVALID_PARAMS, &message);
         }
     };
-    let (served, id, revision) = (mcp.served.clone(), request.id.clone(), asker.revision);
-    let wanted = CribRequest {
-        tool: name.into_owned(),
-        arguments,
-        caller: asker.who.caller(&asker.client),
-        context: context(mcp, asker, channel, request),
-    };
-    let running = served.begin_call();
+    let (id, revision) = (request.id.clone(), asker.revision);
+    let meta = &request.params.meta;
+    let mut call = SurfaceCall::new(asker.who.caller(&asker.client), name, arguments)
+        .with_ids(convert::ids(|key| meta.value(key)));
+    if let Some(outlet) = channel.outlet {
+        let token = meta
+            .get("progressToken")
+            .filter(|raw| Id::of(raw).is_some());
+        if let Some(token) = token {
+            call = call.with_progress(sink(token.to_owned(), outlet.clone()));
+        }
+        if let Some(conversation) = channel.conversation.filter(|_| !asker.questions.is_empty()) {
+            call = call.with_peer(Arc::new(Client {
+                conversation,
+                outlet,
+                questions: asker.questions,
+            }));
+        }
+    }
+    let running = mcp.served.call(call);
     Reply::Later(Box::pin(async move {
-        let _running = running;
-        let tool = lists::find(&served.crib, &wanted.tool);
-        let name = wanted.tool.clone();
-        Some(match served.crib.call(wanted).await {
-            // One that was just added has answered, and is there now.
-            Ok(outcome) => match tool.or_else(|| lists::find(&served.crib, &name)) {
-                Some(tool) => {
-                    let mut view = convert::outcome(outcome, &tool);
-                    if !revision.is_stateless() {
-                        view.wrap_data(older::wraps(&tool));
-                    }
-                    result(&id, view, revision)
+        Some(match running.await {
+            Ok(CallAnswer { tool, outcome }) => {
+                let mut view = convert::outcome(outcome, &tool);
+                if !revision.is_stateless() {
+                    view.wrap_data(older::wraps(&tool));
                 }
-                None => Answer::error(Some(&id), codes::INTERNAL, "the tool is gone"),
-            },
+                result(&id, view, revision)
+            }
             Err(error) => match convert::error(&error) {
                 ErrorReply::Result(view) => result(&id, *view, revision),
                 ErrorReply::Protocol(code, said) => Answer::error(Some(&id), code, &said),
@@ -80,29 +86,6 @@ fn result(id: &Id, mut view: ResultView, revision: Revision) -> Answer {
         view.result_type = Some(COMPLETE);
     }
     Answer::result(id, &view)
-}
-
-/// The call's context: what the request says of it, where its progress goes, and whom it may ask.
-fn context(mcp: &Mcp, asker: &Asker, channel: Channel, request: &Request) -> Context {
-    let meta = &request.params.meta;
-    let mut context = convert::context(|key| meta.value(key), mcp.served.project.clone());
-    let Some(outlet) = channel.outlet else {
-        return context;
-    };
-    let token = meta
-        .get("progressToken")
-        .filter(|raw| Id::of(raw).is_some());
-    if let Some(conversation) = channel.conversation.filter(|_| !asker.questions.is_empty()) {
-        context.peer = Some(Arc::new(Client {
-            conversation,
-            outlet: outlet.clone(),
-            questions: asker.questions,
-        }));
-    }
-    match token {
-        None => context,
-        Some(token) => context.with_progress(sink(token.to_owned(), outlet)),
-    }
 }
 
 /// Passes progress on. A client that reads slowly loses steps, never the call.

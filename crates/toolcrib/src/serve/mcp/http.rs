@@ -17,7 +17,7 @@ use super::asker::Asker;
 use super::conversation::{Conversation, MAX_RUNNING, QUEUE};
 use super::message::{self, Id, Incoming, Malformed, Message, Notification, Request};
 use super::methods::{Channel, Later, Reply, ready, together, with_hint};
-use super::notices::{Changes, LIST_CHANGED};
+use super::notices::LIST_CHANGED;
 use super::reply::{Answer, notification};
 use super::routing::{self, Refused, Route};
 use super::session::Session;
@@ -146,7 +146,7 @@ async fn one(
                 );
                 return Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, answer));
             };
-            let answer = Answer::result(&request.id, &mcp.greeting(asker.revision));
+            let answer = Answer::result(&request.id, &mcp.greeting(&asker));
             let mut response = stream::json(StatusCode::OK, answer.body);
             response.headers_mut().insert(&SESSION_HEADER, id);
             Ok(response)
@@ -340,7 +340,7 @@ fn listen(mcp: &Arc<Mcp>, who: &Who, headers: &HeaderMap) -> Result<Response, Re
     // What changed while no process of ours was there, nobody told.
     let missed = mcp.sessions.is_older(&session);
     let first = futures_util::stream::iter(missed.then(changed));
-    let changes = Changes::of(&mcp.served.crib);
+    let changes = mcp.served.crib.follow(who.agent());
     let rest = futures_util::stream::unfold(
         (open, messages, changes),
         async |(open, mut messages, mut changes)| loop {

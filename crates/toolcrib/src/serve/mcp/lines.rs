@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use toolcrib_core::ListChanges;
 
 use super::asker::{self, Asker, Hello};
 use super::conversation::{Conversation, Outlet, QUEUE};
@@ -15,7 +16,7 @@ use super::framing::{Line, Read, refusal};
 use super::http::{cancelled, too_many};
 use super::message::{self, Id, Incoming, Malformed, Message, Notification, Request};
 use super::methods::{Channel, Later, Reply, ready, together};
-use super::notices::{Changes, LIST_CHANGED};
+use super::notices::LIST_CHANGED;
 use super::reply::{Answer, notification};
 use super::{Mcp, codes};
 use crate::serve::auth::Who;
@@ -95,7 +96,7 @@ struct Client {
     /// Who said `initialize`.
     greeted: Option<Asker>,
     /// What is told by itself to who said hello.
-    changes: Option<Changes>,
+    changes: Option<ListChanges>,
     running: JoinSet<()>,
     /// It has sent at least one message.
     spoke: bool,
@@ -239,7 +240,7 @@ impl Client {
                 return Reply::error(&request, codes::INVALID_PARAMS, message);
             };
             let asker = hello.asker(Who::owner());
-            let greeting = self.mcp.greeting(asker.revision);
+            let greeting = self.mcp.greeting(&asker);
             self.greeted = Some(asker);
             return Reply::Now(Answer::result(&request.id, &greeting));
         }
@@ -256,8 +257,10 @@ impl Client {
 
     fn hear(&mut self, notification: &Notification) {
         match &*notification.method {
-            "notifications/initialized" if self.greeted.is_some() && self.changes.is_none() => {
-                self.changes = Some(Changes::of(&self.mcp.served.crib));
+            "notifications/initialized" if self.changes.is_none() => {
+                let crib = &self.mcp.served.crib;
+                let follow = |asker: &Asker| crib.follow(asker.who.agent());
+                self.changes = self.greeted.as_ref().map(follow);
             }
             _ => cancelled(&self.conversation, notification),
         }

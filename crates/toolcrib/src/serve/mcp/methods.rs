@@ -13,6 +13,8 @@ use super::message::Request;
 use super::reply::{Answer, array};
 use super::revision::Revision;
 use super::{COMPLETE, Mcp, call, codes, lists, resources, subscribe};
+use crate::serve::auth::Who;
+use crate::serve::convert;
 
 /// An answer that takes its time; none to a request that was cancelled.
 pub type Later = BoxFuture<'static, Option<Answer>>;
@@ -66,16 +68,17 @@ impl Mcp {
         match &*request.method {
             "tools/call" => call::begin(self, asker, channel, &request),
             "tools/list" => {
-                let list = self.lists.tools(&self.served.crib, asker.revision);
-                Reply::Now(Answer::written(&request.id, &list))
+                let view = self.served.view(&asker.who);
+                let list = lists::tools(&view, asker.revision);
+                Reply::Now(Answer::written(&request.id, list))
             }
             "ping" if !stateless => now(json!({})),
             "server/discover" => {
                 // Always in the words of the revision that brought it.
-                let result = finished(self.discovered(), Revision::STATELESS);
+                let result = finished(self.discovered(&asker.who), Revision::STATELESS);
                 Reply::Now(Answer::result(&request.id, &result))
             }
-            "subscriptions/listen" if stateless => subscribe::begin(self, channel, request),
+            "subscriptions/listen" if stateless => subscribe::begin(self, asker, channel, request),
             "resources/list" => now(cached(json!({"resources": []}), asker.revision)),
             "resources/templates/list" => now(resources::templates()),
             "resources/read" => resources::read(self, asker, &request),
@@ -91,20 +94,20 @@ impl Mcp {
     }
 
     /// The result of `initialize`.
-    pub fn greeting(&self, revision: Revision) -> Value {
+    pub fn greeting(&self, asker: &Asker) -> Value {
         json!({
-            "protocolVersion": revision.as_str(),
+            "protocolVersion": asker.revision.as_str(),
             "capabilities": capabilities(),
             "serverInfo": server_info(),
-            "instructions": lists::instructions(&self.served.crib),
+            "instructions": convert::instructions(&self.served.view(&asker.who)),
         })
     }
 
-    fn discovered(&self) -> Value {
+    fn discovered(&self, who: &Who) -> Value {
         json!({
             "supportedVersions": Revision::ALL.map(Revision::as_str),
             "capabilities": capabilities(),
-            "instructions": lists::instructions(&self.served.crib),
+            "instructions": convert::instructions(&self.served.view(who)),
             "ttlMs": 0,
             "cacheScope": "private",
             "_meta": {"io.modelcontextprotocol/serverInfo": server_info()},

@@ -34,7 +34,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use self::lists::Lists;
 use self::session::Sessions;
 use super::Served;
 
@@ -47,7 +46,6 @@ const COMPLETE: &str = "complete";
 /// Answers MCP out of a crib.
 pub struct Mcp {
     served: Arc<Served>,
-    lists: Lists,
     sessions: Sessions,
     /// The first catalog stands; from then on nobody has to look.
     loaded: AtomicBool,
@@ -60,7 +58,6 @@ impl Mcp {
     pub fn new(served: Arc<Served>) -> Arc<Mcp> {
         Arc::new(Mcp {
             served,
-            lists: Lists::default(),
             sessions: Sessions::default(),
             loaded: AtomicBool::new(false),
         })

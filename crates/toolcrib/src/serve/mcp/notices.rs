@@ -1,7 +1,4 @@
-//! What MCP tells by itself: how far a call is, and that the tool list changed.
-
-use tokio::sync::broadcast::error::RecvError;
-use toolcrib_core::{Crib, Event};
+//! What MCP tells by itself: how far a call is. That the tool list changed is told by `Crib::follow`.
 
 /// The tools are others than they were.
 pub const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -27,29 +24,5 @@ impl Steps {
         };
         self.last = Some(step);
         step
-    }
-}
-
-/// Changes of the tool list, however far behind one is.
-pub struct Changes {
-    events: tokio::sync::broadcast::Receiver<Event>,
-}
-
-impl Changes {
-    pub fn of(crib: &Crib) -> Changes {
-        Changes {
-            events: crib.changes(),
-        }
-    }
-
-    pub async fn next(&mut self) {
-        loop {
-            match self.events.recv().await {
-                // Who lost events must look again.
-                Ok(Event::ToolsChanged(_)) | Err(RecvError::Lagged(_)) => return,
-                Ok(_) => {}
-                Err(RecvError::Closed) => std::future::pending().await,
-            }
-        }
     }
 }

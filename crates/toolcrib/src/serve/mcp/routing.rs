@@ -8,7 +8,7 @@ use super::asker::{Asker, Hello, Stated};
 use super::message::{Message, Request};
 use super::reply::Answer;
 use super::revision::{self, Revision};
-use super::{Mcp, codes, headers, stream};
+use super::{Mcp, codes, headers, lists, stream};
 use crate::serve::auth::Who;
 
 static VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -133,7 +133,7 @@ pub fn route<'a>(
     if !alone {
         return Ok(Route::Session);
     }
-    if header_alone && let Err(reason) = agree(mcp, headers, request) {
+    if header_alone && let Err(reason) = agree(mcp, &who, headers, request) {
         return refused(codes::HEADER_MISMATCH, &reason);
     }
     stated
@@ -178,7 +178,7 @@ fn initialize<'a>(
 }
 
 /// Says where the headers of a request that stands alone differ from it.
-fn agree(mcp: &Mcp, headers: &HeaderMap, request: &Request) -> Result<(), String> {
+fn agree(mcp: &Mcp, who: &Who, headers: &HeaderMap, request: &Request) -> Result<(), String> {
     headers::check(headers, &request.method, &request.params)?;
     if request.method != "tools/call" {
         return Ok(());
@@ -186,11 +186,12 @@ fn agree(mcp: &Mcp, headers: &HeaderMap, request: &Request) -> Result<(), String
     let Some(tool) = request.params.text("name") else {
         return Ok(());
     };
-    let check = |wanted: &[headers::ParamHeader]| {
-        let arguments: Value = request.params.fields.value("arguments").unwrap_or_default();
-        headers::check_params(headers, wanted, &arguments)
-    };
-    mcp.lists
-        .with_headers(&mcp.served.crib, &tool, check)
-        .unwrap_or(Ok(()))
+    let view = mcp.served.view(who);
+    match lists::headers_of(&view, &tool) {
+        [] => Ok(()),
+        wanted => {
+            let arguments: Value = request.params.fields.value("arguments").unwrap_or_default();
+            headers::check_params(headers, wanted, &arguments)
+        }
+    }
 }

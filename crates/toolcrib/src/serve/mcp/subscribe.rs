@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolcrib_core::ListChanges;
 
+use super::asker::Asker;
 use super::conversation::Outlet;
 use super::message::{Fields, Request};
 use super::methods::{Channel, Reply};
-use super::notices::{Changes, LIST_CHANGED};
+use super::notices::LIST_CHANGED;
 use super::reply::notification;
 use super::{Mcp, codes, reply};
 
-pub fn begin(mcp: &Arc<Mcp>, channel: Channel, request: Request) -> Reply {
+pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: Request) -> Reply {
     let Some(outlet) = channel.outlet else {
         return Reply::error(
             &request,
@@ -27,7 +29,7 @@ pub fn begin(mcp: &Arc<Mcp>, channel: Channel, request: Request) -> Reply {
     let tools = wanted.read("toolsListChanged") == Some(true);
     let id = reply::raw(&request.id);
     let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
-    let changes = tools.then(|| Changes::of(&mcp.served.crib));
+    let changes = tools.then(|| mcp.served.crib.follow(asker.who.agent()));
     let shutdown = mcp.served.shutdown.clone();
     Reply::Later(Box::pin(async move {
         tokio::select! {
@@ -39,7 +41,7 @@ pub fn begin(mcp: &Arc<Mcp>, channel: Channel, request: Request) -> Reply {
 }
 
 /// Tells that the subscription stands, and then every change.
-async fn tell(outlet: &Outlet, meta: Value, changes: Option<Changes>) {
+async fn tell(outlet: &Outlet, meta: Value, changes: Option<ListChanges>) {
     let mut accepted = json!({});
     if changes.is_some() {
         accepted["toolsListChanged"] = true.into();

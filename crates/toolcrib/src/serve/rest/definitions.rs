@@ -1,6 +1,6 @@
 //! The whole catalog that an agent sees, in the form of one vendor or another.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -8,10 +8,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json as object};
-use toolcrib_core::{Catalog, Tool};
+use toolcrib_core::{Tool, View};
 use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, json};
+use crate::serve::auth::Who;
 use crate::serve::{Served, convert};
 use crate::wire::{DefinitionList, ErrorView, Form};
 
@@ -34,6 +35,7 @@ pub struct Wanted {
 )]
 pub async fn definitions(
     State(served): State<Arc<Served>>,
+    who: Who,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let Query(wanted) = wanted.map_err(|error| {
@@ -42,16 +44,34 @@ pub async fn definitions(
             .hint("it takes `format`: openai, anthropic or mcp")
     })?;
     let format = wanted.format.unwrap_or_default();
-    let tools = all(&served.crib.tools(), format);
-    Ok(json(StatusCode::OK, &DefinitionList { format, tools }))
+    let view = served.view(&who);
+    let made = view.derived(|_| Definitions::default());
+    let made = match format {
+        Form::Mcp => &made.mcp,
+        Form::Openai => &made.openai,
+        Form::Anthropic => &made.anthropic,
+    };
+    Ok(json(
+        StatusCode::OK,
+        made.get_or_init(|| all(&view, format)),
+    ))
 }
 
-fn all(catalog: &Catalog, format: Form) -> Vec<Value> {
-    match format {
-        Form::Mcp => convert::tools(catalog),
-        Form::Openai => convert::listed(catalog).map(openai).collect(),
-        Form::Anthropic => convert::listed(catalog).map(anthropic).collect(),
-    }
+/// The definitions of one view, each form made when first asked for.
+#[derive(Default)]
+struct Definitions {
+    mcp: OnceLock<DefinitionList>,
+    openai: OnceLock<DefinitionList>,
+    anthropic: OnceLock<DefinitionList>,
+}
+
+fn all(view: &View, format: Form) -> DefinitionList {
+    let tools = match format {
+        Form::Mcp => convert::tools(view),
+        Form::Openai => view.listed().map(|tool| openai(tool)).collect(),
+        Form::Anthropic => view.listed().map(|tool| anthropic(tool)).collect(),
+    };
+    DefinitionList { format, tools }
 }
 
 fn openai(tool: &Tool) -> Value {

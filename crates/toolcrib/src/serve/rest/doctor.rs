@@ -36,9 +36,9 @@ pub async fn look_over(State(served): State<Arc<Served>>) -> Result<Response, Er
         );
         CallError::from(failure.cause(error))
     })?;
-    let catalog = served.crib.tools();
+    let view = served.crib.owners_view();
     let mut tools = Vec::new();
-    for tool in catalog.tools() {
+    for tool in view.tools() {
         let walled = tool.run.walled(tool).await;
         tools.push(ConfinementView::new(tool, walled));
     }

@@ -20,9 +20,9 @@ use crate::wire::{ErrorView, HealthView, ReadyView};
     )
 )]
 pub async fn health(State(served): State<Arc<Served>>) -> Response {
-    let catalog = served.crib.tools();
+    let view = served.crib.owners_view();
     let ReadyView { status, reasons } = standing(&served).await;
-    let counts = catalog.counts_by_status().into_iter();
+    let counts = view.counts_by_status().into_iter();
     let counts: BTreeMap<String, usize> = counts
         .map(|(status, count)| (status.as_str().to_owned(), count))
         .collect();
@@ -30,7 +30,7 @@ pub async fn health(State(served): State<Arc<Served>>) -> Response {
         status,
         reasons,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        catalog_version: catalog.version(),
+        catalog_version: view.version(),
         project: served
             .project
             .as_ref()

@@ -7,7 +7,6 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use toolcrib_core::crib::unknown_tool;
 use toolcrib_core::{CallError, ErrorCode, SourceKind};
 use utoipa::IntoParams;
 
@@ -80,18 +79,18 @@ pub async fn read(
 
 /// What the tool's log is called: its file's name without the suffix. A program that does not load has one too.
 fn log_of(served: &Served, opened: &Opened, name: &str) -> Result<String, CallError> {
-    let catalog = served.crib.tools();
-    if let Some(tool) = catalog.get(name) {
-        if matches!(tool.source, SourceKind::Builtin | SourceKind::Plugin) {
+    let view = served.crib.owners_view();
+    match view.find(name) {
+        Ok(tool) if matches!(tool.source, SourceKind::Builtin | SourceKind::Plugin) => {
             let message = format!("`{name}` has no process of its own, so there is no log");
-            return Err(bad_request(message)
-                .hint("what its program says on stderr comes with the outcome of a call"));
+            Err(bad_request(message)
+                .hint("what its program says on stderr comes with the outcome of a call"))
         }
-        let log = tool.module.split_once('.').map_or(name, |(_, stem)| stem);
-        return Ok(log.to_owned());
-    }
-    match opened.logs.file(name).exists() {
-        true => Ok(name.to_owned()),
-        false => Err(unknown_tool(name, &catalog)),
+        Ok(tool) => {
+            let log = tool.module.split_once('.').map_or(name, |(_, stem)| stem);
+            Ok(log.to_owned())
+        }
+        Err(_) if opened.logs.file(name).exists() => Ok(name.to_owned()),
+        Err(unknown) => Err(unknown),
     }
 }

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use toolcrib_core::crib::unknown_tool;
-use toolcrib_core::{CallError, Context, Request, SourceKind, Status};
+use toolcrib_core::{CallError, SourceKind, Status, View};
 use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, body, json, json_bytes, named};
 use crate::serve::auth::Who;
 use crate::serve::{CLIENT, COMMANDS, Served};
+use crate::surface::{ClientIds, SurfaceCall};
 use crate::wire::{
     CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
 };
@@ -52,6 +53,7 @@ pub struct Filter {
 )]
 pub async fn list(
     State(served): State<Arc<Served>>,
+    who: Who,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let Query(filter) = filter.map_err(|error| {
@@ -60,7 +62,10 @@ pub async fn list(
             .hint("it takes `limit`, `offset`, `source`, `status` and `idle`")
     })?;
     if filter == Filter::default() {
-        return Ok(json_bytes(StatusCode::OK, whole_list(&served)));
+        let standings = served.crib.events().standings();
+        let view = served.view(&who);
+        let list = view.derived(|_| WholeList::default()).of(&view, standings);
+        return Ok(json_bytes(StatusCode::OK, list));
     }
     if filter
         .limit
@@ -87,10 +92,10 @@ pub async fn list(
                 .is_none_or(|status| status == tool.status().as_str())
     };
     let offset = filter.offset.unwrap_or(0);
-    let catalog = served.crib.tools();
-    let mut list = ToolList::new(&catalog, fits, offset, filter.limit);
+    let view = served.view(&who);
+    let mut list = ToolList::new(&view, fits, offset, filter.limit);
     if filter.idle == Some(true) {
-        let files = catalog.idle_files().iter();
+        let files = view.idle_files().iter();
         list.idle_files = Some(files.map(|file| file.display().to_string()).collect());
     }
     Ok(json(StatusCode::OK, &list))
@@ -107,27 +112,28 @@ fn known(filter: &str, value: Option<&str>, all: &[&str]) -> Result<(), CallErro
     }
 }
 
-/// The whole list as bytes. Two requests may make it at the same time; they make the same.
-fn whole_list(served: &Served) -> Bytes {
-    let standings = served.crib.events().standings();
-    let catalog = served.crib.tools();
-    if let Some(listed) = served.listed.load().as_deref()
-        && listed.0 == (catalog.version(), standings)
-    {
-        return listed.1.clone();
-    }
-    match serde_json::to_vec(&ToolList::from(catalog.as_ref())) {
-        Ok(bytes) => {
-            let bytes = Bytes::from(bytes);
-            served.listed.store(Some(Arc::new((
-                (catalog.version(), standings),
-                bytes.clone(),
-            ))));
-            bytes
+/// The whole list as bytes: made once per view and change of a tool's standing.
+#[derive(Default)]
+struct WholeList(ArcSwapOption<(u64, Bytes)>);
+
+impl WholeList {
+    /// Two requests may make it at the same time; they make the same.
+    fn of(&self, view: &View, standings: u64) -> Bytes {
+        if let Some(made) = self.0.load().as_deref()
+            && made.0 == standings
+        {
+            return made.1.clone();
         }
-        Err(error) => {
-            tracing::error!(%error, "the tool list could not be written as JSON");
-            Bytes::from_static(br#"{"tools":[],"counts":{"total":0},"count":0}"#)
+        match serde_json::to_vec(&ToolList::from(view)) {
+            Ok(bytes) => {
+                let bytes = Bytes::from(bytes);
+                self.0.store(Some(Arc::new((standings, bytes.clone()))));
+                bytes
+            }
+            Err(error) => {
+                tracing::error!(%error, "the tool list could not be written as JSON");
+                Bytes::from_static(br#"{"tools":[],"counts":{"total":0},"count":0}"#)
+            }
         }
     }
 }
@@ -145,14 +151,13 @@ fn whole_list(served: &Served) -> Bytes {
 )]
 pub async fn show(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
-    let catalog = served.crib.tools();
-    match catalog.get(&name) {
-        Some(tool) => Ok(json(StatusCode::OK, &ToolView::from(tool.as_ref()))),
-        None => Err(unknown_tool(&name, &catalog).into()),
-    }
+    let view = served.view(&who);
+    let tool = view.find(&name)?;
+    Ok(json(StatusCode::OK, &ToolView::from(tool.as_ref())))
 }
 
 /// Asks a tool's process how it is, starting one if need be.
@@ -168,14 +173,13 @@ pub async fn show(
 )]
 pub async fn check(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
-    let catalog = served.crib.tools();
-    match catalog.get(&name) {
-        Some(tool) => Ok(json(StatusCode::OK, &CheckView::of(tool).await)),
-        None => Err(unknown_tool(&name, &catalog).into()),
-    }
+    let view = served.view(&who);
+    let tool = view.find(&name)?;
+    Ok(json(StatusCode::OK, &CheckView::of(tool).await))
 }
 
 /// Calls a tool. A tool that reports failure answers 200 with `isError`. A call goes on when its client goes away.
@@ -222,29 +226,25 @@ pub async fn run(
         session_id,
         message_id,
     } = body;
-    let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
-    let mut context = Context::new(call_id.clone());
-    context.session_id = session_id.or(run_id).map(Arc::from);
-    context.message_id = message_id.map(Arc::from);
-    context.directory = served.project.clone();
-    let request = Request {
-        tool,
-        arguments,
-        caller: who.caller(if who.is_owner() { COMMANDS } else { CLIENT }),
-        context,
-    };
-    let running = served.begin_call();
+    let client = if who.is_owner() { COMMANDS } else { CLIENT };
+    let call = SurfaceCall::new(who.caller(client), tool, arguments).with_ids(ClientIds {
+        call: None,
+        session: session_id.or(run_id),
+        message: message_id,
+    });
+    let call_id = call.id().clone();
+    let running = served.call(call);
     // A task of its own: hyper drops this function's future when the client goes away, and the call goes on.
     let ended = tokio::spawn(async move {
         tokio::select! {
-            ended = running.0.crib.call(request) => ended,
-            () = running.0.given_up.cancelled() => Err(CallError::unavailable("the crib is shutting down")
+            ended = running => ended,
+            () = served.given_up.cancelled() => Err(CallError::unavailable("the crib is shutting down")
                 .hint("call again once it serves")),
         }
     })
     .await;
     match ended {
-        Ok(Ok(outcome)) => Ok(json(StatusCode::OK, &OutcomeView::from(outcome))),
+        Ok(Ok(answer)) => Ok(json(StatusCode::OK, &OutcomeView::from(answer.outcome))),
         Ok(Err(error)) => Err(error.into()),
         Err(error) => {
             tracing::error!(%error, call = %call_id, "a call ended in a panic");
@@ -265,11 +265,8 @@ pub async fn run(
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
     )
 )]
-pub async fn errors(State(served): State<Arc<Served>>) -> Response {
-    json(
-        StatusCode::OK,
-        &ProblemList::from(served.crib.tools().as_ref()),
-    )
+pub async fn errors(State(served): State<Arc<Served>>, who: Who) -> Response {
+    json(StatusCode::OK, &ProblemList::from(&*served.view(&who)))
 }
 
 /// Looks at every source again. Answers when the new catalog stands.
@@ -286,7 +283,7 @@ pub async fn reload(State(served): State<Arc<Served>>) -> Result<Response, Error
     match tokio::spawn((served.reload)()).await {
         Ok(change) => Ok(json(
             StatusCode::OK,
-            &ReloadView::new(change, &served.crib.tools()),
+            &ReloadView::new(change, &served.crib.owners_view()),
         )),
         Err(error) => {
             tracing::error!(%error, "a reload ended in a panic");

@@ -12,9 +12,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use toolcrib_core::{
-    Access, BoxFuture, Call, CallError, CallResult, Change, Crib, ErrorCode, ErrorType, Outcome,
-    OutputId, Outputs, Page, Problem, Rank, Run, Schema, SourceKey, SourceKind, Spec, Spool, Tool,
-    ToolName, Update, Whole,
+    Access, BoxFuture, Call, CallError, CallResult, ChainSettings, Change, Crib, ErrorCode,
+    ErrorType, Outcome, OutputId, Outputs, Page, Problem, Profiles, Rank, Run, Schema, SourceKey,
+    SourceKind, Spec, Spool, Tool, ToolName, Update, Whole,
 };
 
 use crate::serve::auth::Auth;
@@ -56,26 +56,7 @@ pub fn tool(name: &str, run: Arc<dyn Run>) -> Tool {
         format!("the tool {name}"),
         Schema::parse(schema).unwrap(),
     );
-    Tool {
-        spec,
-        source: SourceKind::Builtin,
-        scope: None,
-        file: None,
-        module: "builtin".into(),
-        interpreter: None,
-        confined: true,
-        plugin_name: None,
-        access: Access::Open,
-        declares: Vec::new(),
-        asks: Default::default(),
-        reads: Default::default(),
-        permit: Default::default(),
-        stale: false,
-        shadows: Vec::new(),
-        hash: name.into(),
-        content: "".into(),
-        run,
-    }
+    Tool::new(spec, SourceKind::Builtin, Access::Open, name, run)
 }
 
 pub fn update(key: &str, rank: Rank, tools: Vec<Tool>, problems: Vec<Problem>) -> Update {
@@ -222,7 +203,11 @@ impl TestServer {
 
     pub async fn with(change: impl FnOnce(Served) -> Served) -> TestServer {
         let (gate, kept) = (Arc::new(Gate::default()), Arc::new(Kept::default()));
-        let crib = Arc::new(Crib::new(kept.clone(), || 1_700_000_000_000, LONG));
+        let crib = Arc::new(Crib::new(
+            kept.clone(),
+            || 1_700_000_000_000,
+            Profiles::everybody(ChainSettings::new(LONG)),
+        ));
         let problem = Problem::error(SourceKind::Plugin, ErrorType::Syntax, "not JSON")
             .file("bad.json")
             .at(3, 4);

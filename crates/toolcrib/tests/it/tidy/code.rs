@@ -165,6 +165,32 @@ fn tools_are_run_in_one_place() {
     assert_eq!(places, ["crates/core/src/middleware/mod.rs"]);
 }
 
+/// A view is called with a request, so whoever calls one names it.
+#[test]
+fn a_call_is_built_in_one_place_whatever_its_surface() {
+    let names_requests = |text: &str| {
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let code: String = code.flat_map(str::split_whitespace).collect();
+        code.match_indices("toolcrib_core::").any(|(at, _)| {
+            let used = code[at..].split(';').next().unwrap_or_default();
+            let mut words = used.split(|c: char| !c.is_alphanumeric());
+            words.any(|word| word == "Request")
+        })
+    };
+    let served = |path: &str| {
+        let surface = path.starts_with("crates/") && !path.starts_with("crates/core/");
+        surface && path.contains("/src/") && !is_test(path)
+    };
+    let found: Vec<String> = sources()
+        .into_iter()
+        .filter(|(path, text)| served(path) && names_requests(text))
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(found, ["crates/toolcrib/src/surface.rs"]);
+}
+
 /// Tests wait for conditions. Where one sleeps all the same, it says why.
 #[test]
 fn tests_that_sleep_say_why() {
