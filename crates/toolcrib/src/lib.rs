@@ -15,6 +15,7 @@ pub(crate) mod printer;
 pub(crate) mod registrar;
 pub mod serve;
 pub(crate) mod store_handle;
+pub(crate) mod truster;
 pub mod wire;
 
 /// The version that is told to clients.

@@ -33,7 +33,7 @@ pub use calls::{CallCursor, CallFilter, CallPage, Calls, Ending, Retention};
 pub use changes::Revisions;
 pub use custom_tools::{CustomTools, ToolPage};
 pub use grants::GrantBook;
-pub use hash::{fingerprint, new_secret};
+pub use hash::{Signer, fingerprint, new_secret};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath, TrustedPaths};
 pub use url::{StoreUrl, StoreUrlError};
@@ -110,6 +110,11 @@ impl Store {
 
     pub fn tokens(&self) -> Tokens {
         Tokens::new(self.db())
+    }
+
+    /// Signs with a key that all processes on this store share, for one purpose.
+    pub fn signer(&self, purpose: &'static str) -> Signer {
+        self.0.key.signer(purpose)
     }
 
     /// The keyed hash that a call's record holds in place of its arguments.

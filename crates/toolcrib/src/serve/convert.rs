@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolcrib_core::{
     Access, Attachment, AttachmentKind, CallError, Catalog, Context, ErrorCode, Outcome, Tool,
 };
@@ -53,13 +53,10 @@ fn tool(tool: &Tool) -> Value {
 }
 
 /// What the `_meta` of a request says about the call: whose, and in which run and turn.
-pub fn context<'a>(
-    meta: impl Fn(&str) -> Option<&'a Value>,
-    project: Option<Arc<Path>>,
-) -> Context {
+pub fn context(meta: impl Fn(&str) -> Option<Value>, project: Option<Arc<Path>>) -> Context {
     let text = |key: &str| meta(key)?.as_str().map(str::to_owned);
     let codex = meta("x-codex-turn-metadata");
-    let of_codex = |key: &str| codex?.get(key)?.as_str().map(str::to_owned);
+    let of_codex = |key: &str| codex.as_ref()?.get(key)?.as_str().map(str::to_owned);
     let call_id = text("claudecode/toolUseId");
     let own_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
     let mut context = Context::new(call_id.map_or_else(|| own_id.clone(), Arc::from));
@@ -141,6 +138,17 @@ impl Meta<'_> {
             && version.is_none()
             && code.is_none()
             && data.is_none()
+    }
+}
+
+impl ResultView<'_> {
+    /// Puts data into an object of its own, as revisions before 2026-07-28 have it: data that is no object, and all data
+    /// of a tool whose listed schema was `wrapped` too.
+    pub fn wrap_data(&mut self, wrapped: bool) {
+        if let Some(data) = self.structured_content.take() {
+            let bare = data.is_object() && !wrapped;
+            self.structured_content = Some(if bare { data } else { json!({"result": data}) });
+        }
     }
 }
 
@@ -253,8 +261,6 @@ pub fn instructions(catalog: &Catalog) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::serve::tests::fixture;
 
@@ -289,6 +295,29 @@ mod tests {
         );
         let cut = outcome(data().meta("truncated", true), &tool);
         assert_eq!(cut.get("structuredContent"), None);
+    }
+
+    #[test]
+    fn data_that_is_no_object_is_wrapped_for_older_revisions() {
+        let tool = fixture::tool("t", fixture::echo());
+        for (data, wrapped, expected) in [
+            (json!([1, 2]), false, json!({"result": [1, 2]})),
+            (json!(7), false, json!({"result": 7})),
+            (json!({"a": 1}), false, json!({"a": 1})),
+            (json!({"a": 1}), true, json!({"result": {"a": 1}})),
+        ] {
+            let mut view = super::outcome(Outcome::structured(data.clone()), &tool);
+            view.wrap_data(wrapped);
+            let view = serde_json::to_value(view).unwrap();
+            assert_eq!(view["structuredContent"], expected);
+            assert_eq!(view["content"][0]["text"], data.to_string());
+        }
+        let mut text = super::outcome(Outcome::text("hi"), &tool);
+        text.wrap_data(true);
+        assert_eq!(
+            serde_json::to_value(text).unwrap().get("structuredContent"),
+            None
+        );
     }
 
     #[test]
