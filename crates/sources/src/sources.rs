@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use toolcrib_core::{Change, Crib, Grants, Update};
+use toolcrib_core::{Change, Crib, Grants};
 
 use crate::Place;
 use crate::source::{Configuration, Follow, Source};
