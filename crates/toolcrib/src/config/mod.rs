@@ -9,6 +9,7 @@ pub mod private;
 pub mod project;
 pub mod secrets;
 mod settings;
+mod tighten;
 
 pub use folders::{local_folders, trust_entries};
 pub use project::{Project, ProjectError};

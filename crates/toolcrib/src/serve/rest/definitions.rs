@@ -11,7 +11,7 @@ use serde_json::{Value, json as object};
 use toolcrib_core::{Catalog, Tool};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, json};
+use super::{ErrorResponse, json, queried};
 use crate::serve::{Served, convert};
 use crate::wire::{DefinitionList, ErrorView, Form};
 
@@ -36,11 +36,7 @@ pub async fn definitions(
     State(served): State<Arc<Served>>,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(wanted) = wanted.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `format`: openai, anthropic or mcp")
-    })?;
+    let wanted = queried(wanted, "it takes `format`: openai, anthropic or mcp")?;
     let format = wanted.format.unwrap_or_default();
     let tools = all(&served.crib.tools(), format);
     Ok(json(StatusCode::OK, &DefinitionList { format, tools }))

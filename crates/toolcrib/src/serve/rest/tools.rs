@@ -12,7 +12,7 @@ use toolcrib_core::crib::unknown_tool;
 use toolcrib_core::{CallError, Context, Request, SourceKind, Status};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, body, json, json_bytes, named};
+use super::{ErrorResponse, bad_request, body, json, json_bytes, named, queried};
 use crate::serve::auth::Who;
 use crate::serve::{CLIENT, COMMANDS, Served};
 use crate::wire::{
@@ -54,11 +54,10 @@ pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(filter) = filter.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `limit`, `offset`, `source`, `status` and `idle`")
-    })?;
+    let filter = queried(
+        filter,
+        "it takes `limit`, `offset`, `source`, `status` and `idle`",
+    )?;
     if filter == Filter::default() {
         return Ok(json_bytes(StatusCode::OK, whole_list(&served)));
     }
