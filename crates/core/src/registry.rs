@@ -155,7 +155,8 @@ fn clash(winner: &Tool, loser: &Tool) -> Problem {
     let holder = match (winner.source, &winner.file) {
         (SourceKind::Builtin, _) => "a built-in tool".to_owned(),
         (_, Some(file)) => format!("`{}`", file.display()),
-        (_, None) => "a registered tool".to_owned(),
+        (SourceKind::Registered, _) => "a registered tool".to_owned(),
+        (_, None) => format!("`{}`", winner.module),
     };
     let hint = match loser.source {
         SourceKind::Registered => {

@@ -256,11 +256,13 @@ impl Tool {
         self.spec.name.as_str()
     }
 
-    /// What tells it from others of its name: its file, or the store. None where no text can say that.
+    /// What tells it from others of its name: its file, or what it comes from where that is no file, such as the store.
+    /// None where no text can say that, and of built-in tools, whose names nobody else has.
     pub fn origin(&self) -> Option<&str> {
         match &self.file {
             Some(file) => file.to_str(),
-            None => (self.source == SourceKind::Registered).then_some(REGISTERED),
+            None if self.source == SourceKind::Registered => Some(REGISTERED),
+            None => (self.source != SourceKind::Builtin).then_some(self.module.as_str()),
         }
     }
 

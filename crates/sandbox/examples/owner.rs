@@ -105,6 +105,7 @@ async fn count(launcher: &Launcher) -> Result<(), StartError> {
     }
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
     while (children() > 0 || open_descriptors() != before) && std::time::Instant::now() < deadline {
+        // sleeps: how often it is looked at; nothing depends on it
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     let more = open_descriptors() as isize - before as isize;

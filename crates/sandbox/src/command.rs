@@ -233,12 +233,8 @@ impl Command {
         let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
         let program = self.unfolded(&program, environment)?;
         let setting = self.setting(environment);
-        let plan = enclosure::plan(launcher, policy, &program, &setting, setting.tmp).await?;
-        Ok(Some(Account {
-            rung: plan.rung,
-            enforced: plan.enforced,
-            lost: plan.lost,
-        }))
+        let account = enclosure::account(launcher, policy, &program, &setting).await?;
+        Ok(Some(account))
     }
 
     /// What is really executed.

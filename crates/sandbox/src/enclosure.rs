@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::io::Interest;
@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use crate::connect_filter::ConnectFilter;
 use crate::groups::Group;
 use crate::host::HostRule;
-use crate::machine::CannotConfine;
+use crate::machine::{CannotConfine, Machine};
 use crate::plan::{Enforced, Mount, Plan, Road};
 use crate::policy::{Network, Policy};
 use crate::program::Unfolded;
@@ -62,31 +62,120 @@ pub(crate) struct Setting<'a> {
     pub tmp: &'a Path,
 }
 
-/// The plan for a program under a policy on this machine, with nothing made yet.
-pub(crate) async fn plan(
+/// What is asked when a process is to be confined: may it, and how. Owned, so that another thread can look into it.
+#[derive(Clone)]
+struct Question {
+    policy: Policy,
+    program: Unfolded,
+    dir: PathBuf,
+    home: Option<PathBuf>,
+    tmp: PathBuf,
+    machine: Machine,
+    rung: Rung,
+}
+
+/// What was decided, with nothing made yet.
+struct Decision {
+    plan: Plan,
+    /// Folders and files that the process may write, and that are not there.
+    unmade: Vec<PathBuf>,
+}
+
+impl Question {
+    async fn new(
+        launcher: &Launcher,
+        policy: &Policy,
+        program: &Unfolded,
+        setting: &Setting<'_>,
+    ) -> Result<Question, StartError> {
+        let (machine, rung) = launcher.walls().await?;
+        Ok(Question {
+            policy: policy.clone(),
+            program: program.clone(),
+            dir: setting.dir.to_path_buf(),
+            home: setting.home.map(Path::to_path_buf),
+            tmp: setting.tmp.to_path_buf(),
+            machine: machine.clone(),
+            rung: rung.clone()?,
+        })
+    }
+
+    /// Looks at the disk as it is, whole trees of it, and makes nothing.
+    fn decide(&self, scratch: &Path) -> Result<Decision, StartError> {
+        let mut ground = ResolvedPaths::of(&self.policy, &self.program, self.home.as_deref())?;
+        let dir = self.dir.canonicalize()?;
+        let open = ground.read.iter().chain(&ground.write);
+        // The root is always there, and being in it shows nothing that is not to be read.
+        let root = dir == Path::new("/");
+        if !root && !open.into_iter().any(|spot| dir.starts_with(&spot.path)) {
+            return Err(StartError::Refused(CannotConfine::new(
+                format!(
+                    "its working directory `{}` is not readable for it",
+                    dir.display()
+                ),
+                "start it elsewhere, or grant that folder",
+            )));
+        }
+        let unmade = std::mem::take(&mut ground.unmade);
+        let plan = Plan::new(&self.policy, &ground, &self.machine, self.rung, scratch)?;
+        Ok(Decision { plan, unmade })
+    }
+
+    /// Decides, then makes what the process needs: folders that it may write, its own where none can be mounted, and
+    /// what keeps others from making what is protected. What is refused has nothing made for it.
+    fn prepare(mut self) -> Result<(Plan, Option<Scratch>), StartError> {
+        let Decision { mut plan, unmade } = self.decide(&self.tmp)?;
+        for path in &unmade {
+            if let Err(error) = launcher::make_exactly(path) {
+                tracing::warn!(%error, path = %path.display(), "what a tool may write can't be made");
+            }
+        }
+        let scratch = match self.rung {
+            Rung::Group => Some(Scratch::new(&self.tmp)?),
+            _ => None,
+        };
+        if let Some(scratch) = scratch.as_ref().filter(|_| !self.policy.write.is_empty()) {
+            self.policy.keep.extend(scratch.all_beside());
+        }
+        if scratch.is_some() || !unmade.is_empty() {
+            let folder = scratch.as_ref().map_or(&*self.tmp, Scratch::path);
+            plan = self.decide(folder)?.plan;
+        }
+        for path in std::mem::take(&mut plan.placeholders) {
+            // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
+            // and there is nothing to protect.
+            if launcher::make_folder(&path).is_err() && !path.exists() {
+                let led_there = |mount: &Mount| path.starts_with(&mount.path);
+                plan.mounts
+                    .retain(|mount| !led_there(mount) || mount.path.exists());
+            }
+        }
+        Ok((plan, scratch))
+    }
+}
+
+/// Trees can be large and disks slow: looked at where no call waits for the thread.
+async fn off_the_runtime<T: Send + 'static>(
+    look: impl FnOnce() -> Result<T, StartError> + Send + 'static,
+) -> Result<T, StartError> {
+    let looked = tokio::task::spawn_blocking(look).await;
+    looked.map_err(io::Error::other)?
+}
+
+/// What would hold for a program under a policy on this machine. Makes no file.
+pub(crate) async fn account(
     launcher: &Launcher,
     policy: &Policy,
     program: &Unfolded,
     setting: &Setting<'_>,
-    scratch: &Path,
-) -> Result<Plan, StartError> {
-    let machine = launcher.machine().await?;
-    let rung = machine.rung(launcher.most())?;
-    let ground = ResolvedPaths::of(policy, program, setting.home)?;
-    let dir = setting.dir.canonicalize()?;
-    let open = ground.read.iter().chain(&ground.write);
-    // The root is always there, and being in it shows nothing that is not to be read.
-    let root = dir == Path::new("/");
-    if !root && !open.into_iter().any(|spot| dir.starts_with(&spot.path)) {
-        return Err(StartError::Refused(CannotConfine::new(
-            format!(
-                "its working directory `{}` is not readable for it",
-                dir.display()
-            ),
-            "start it elsewhere, or grant that folder",
-        )));
-    }
-    Ok(Plan::new(policy, &ground, machine, rung, scratch)?)
+) -> Result<Account, StartError> {
+    let question = Question::new(launcher, policy, program, setting).await?;
+    let decision = off_the_runtime(move || question.decide(&question.tmp)).await?;
+    Ok(Account {
+        rung: decision.plan.rung,
+        enforced: decision.plan.enforced,
+        lost: decision.plan.lost,
+    })
 }
 
 impl Enclosure {
@@ -97,33 +186,8 @@ impl Enclosure {
         setting: &Setting<'_>,
         denied: Option<mpsc::Sender<Denial>>,
     ) -> Result<Enclosure, StartError> {
-        let rung = launcher.machine().await?.rung(launcher.most())?;
-        let scratch = match rung {
-            Rung::Group => Some(Scratch::new(setting.tmp)?),
-            _ => None,
-        };
-        let folder = scratch.as_ref().map_or(setting.tmp, Scratch::path);
-        for path in &policy.write {
-            if let Err(error) = launcher::make_exactly(path) {
-                tracing::warn!(%error, path = %path.display(), "what a tool may write can't be made");
-            }
-        }
-        let beside = scratch.as_ref().filter(|_| !policy.write.is_empty());
-        let kept = beside.map(|scratch| Policy {
-            keep: [policy.keep.clone(), scratch.all_beside()].concat(),
-            ..policy.clone()
-        });
-        let kept = kept.as_ref().unwrap_or(policy);
-        let mut plan = plan(launcher, kept, program, setting, folder).await?;
-        for path in std::mem::take(&mut plan.placeholders) {
-            // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
-            // and there is nothing to protect.
-            if launcher::make_folder(&path).is_err() && !path.exists() {
-                let led_there = |mount: &Mount| path.starts_with(&mount.path);
-                plan.mounts
-                    .retain(|mount| !led_there(mount) || mount.path.exists());
-            }
-        }
+        let question = Question::new(launcher, policy, program, setting).await?;
+        let (mut plan, scratch) = off_the_runtime(move || question.prepare()).await?;
         let mut listener = None;
         if let Road::Asked { port } = &mut plan.road {
             let own = TcpListener::bind("127.0.0.1:0").await?;

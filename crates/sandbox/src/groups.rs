@@ -129,9 +129,18 @@ fn new_folder(place: &GroupParent) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes what a crib that was killed has left behind.
+/// Nobody takes this long to enter a group that it made.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// Removes what a crib that was killed has left behind. A maker that is not seen may live in another pid namespace, so a
+/// group that was made a moment ago stays: it may be about to be entered.
 fn clear_up(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let made = entry.metadata().and_then(|meta| meta.modified());
+        let age = made.ok().and_then(|made| made.elapsed().ok());
+        if age.is_none_or(|age| age < ABANDONED) {
+            continue;
+        }
         let name = entry.file_name();
         let maker = name
             .to_str()
@@ -261,6 +270,27 @@ mod tests {
             Path::new("/none/cpu")
         );
         assert!(candidates("", own, "memory").is_empty());
+    }
+
+    #[test]
+    fn only_what_was_abandoned_is_cleared_up() {
+        let parent = tempfile::tempdir().unwrap();
+        // No process has this number.
+        let gone = u32::MAX - 7;
+        let make = |name: String, age: Duration| {
+            let folder = parent.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            let made = std::time::SystemTime::now() - age;
+            fs::File::open(&folder).unwrap().set_modified(made).unwrap();
+            folder
+        };
+        let old = make(format!("toolcrib-{gone}-0"), ABANDONED * 2);
+        let new = make(format!("toolcrib-{gone}-1"), Duration::ZERO);
+        let own = make(format!("toolcrib-{}-0", std::process::id()), ABANDONED * 2);
+        let other = make("other".to_owned(), ABANDONED * 2);
+        clear_up(parent.path());
+        let left = [&old, &new, &own, &other].map(|folder| folder.exists());
+        assert_eq!(left, [false, true, true, true]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod confinement;
 mod connect_filter;
 mod enclosure;
 mod environment;
+mod git_settings;
 mod groups;
 mod guarded;
 mod host;
@@ -47,6 +48,10 @@ mod resolved_paths;
 mod resolver;
 mod rung;
 mod scratch;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "no launcher for macOS uses it yet")
+)]
 mod seatbelt;
 mod shim;
 mod start;
@@ -59,13 +64,11 @@ pub use command::{Command, StartError};
 pub use confinement::{Confinement, Consent};
 pub use enclosure::Account;
 pub use environment::Environment;
-pub use host::{HostRule, NotAHost};
-pub use machine::{CannotConfine, Controllers, Lack, Machine};
-pub use plan::Enforced;
+pub use host::HostRule;
 pub use policy::{Exec, GUARDED, Network, Policy};
 pub use proxy::Denial;
 pub use rung::{Launcher, Rung};
-pub use seatbelt::profile as seatbelt_profile;
 pub use shim::{behind, is_stand_in};
 pub use survey::{Feature, Survey};
+pub use system::is_never_opened;
 pub use watch::Breach;

@@ -66,7 +66,7 @@ const REMEDY: &str = "allow user namespaces (sysctl user.max_user_namespaces, ke
 
 impl Machine {
     /// The best rung that the machine offers and that is allowed.
-    pub fn rung(&self, most: Rung) -> Result<Rung, CannotConfine> {
+    pub(crate) fn rung(&self, most: Rung) -> Result<Rung, CannotConfine> {
         if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
             let here = std::env::consts::ARCH;
             let reason = format!("no filter of system calls is known for {here}");

@@ -8,11 +8,12 @@ use crate::host::HostRule;
 
 /// Files and folders that a yes to what lies around them does not reach, wherever they lie: what is in there is executed
 /// later, by other tools or by agents, editors, version control and shells, which ask nobody.
-pub const GUARDED: [&str; 19] = [
+pub const GUARDED: [&str; 33] = [
     ".toolcrib",
     ".git",
     ".hg",
     ".jj",
+    ".sl",
     ".husky",
     ".venv",
     "node_modules",
@@ -25,9 +26,22 @@ pub const GUARDED: [&str; 19] = [
     "opencode.json",
     "opencode.jsonc",
     ".mcp.json",
+    ".amazonq",
+    ".continue",
+    ".crush.json",
+    "crush.json",
+    ".factory",
+    ".junie",
+    ".kilocode",
+    ".kiro",
+    ".qwen",
+    ".roo",
+    ".trae",
     ".vscode",
     ".idea",
     ".zed",
+    ".helix",
+    ".vim",
 ];
 /// Those of them that are kept from being made at the top of a project.
 const HELD: [&str; 2] = [".toolcrib", ".git"];

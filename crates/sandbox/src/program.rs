@@ -9,17 +9,15 @@ use std::path::{Path, PathBuf};
 use crate::StartError;
 use crate::machine::CannotConfine;
 use crate::shim::{behind, is_stand_in};
+use crate::system;
 
 /// How much of a first line the kernel reads.
 const LINE: u64 = 256;
 /// Where programs are looked up when nothing says so.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What the kernel shows as files. Who names one means something of the crib's own, or a device.
-const KERNELS: [&str; 3] = ["/proc", "/dev", "/sys"];
-
 fn is_the_kernels(file: &Path) -> bool {
-    KERNELS.iter().any(|root| file.starts_with(root))
+    system::KERNELS.iter().any(|root| file.starts_with(root))
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -158,7 +156,7 @@ fn env_lookup(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
 const DEPTH: usize = 5;
 
 /// What is really executed once every `#!` line is followed.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unfolded {
     pub file: PathBuf,
     pub argv: Vec<OsString>,

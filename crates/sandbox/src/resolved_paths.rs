@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::guarded;
 use crate::machine::CannotConfine;
 use crate::policy::Policy;
 use crate::program::{Unfolded, loader};
 use crate::resolver::{Resolver, real, real_parent};
 use crate::system;
+use crate::{git_settings, guarded};
 
 /// Entries that are opened one by one, and places that are kept, at most.
 const ENTRIES: usize = 4_000;
@@ -36,6 +36,8 @@ pub(crate) struct ResolvedPaths {
     pub links: BTreeMap<PathBuf, PathBuf>,
     pub read: Vec<Spot>,
     pub write: Vec<Spot>,
+    /// To be written, and not there yet.
+    pub unmade: Vec<PathBuf>,
     /// Unwritten inside what is written.
     pub protect: Vec<Spot>,
     /// To be protected, and not there yet.
@@ -68,7 +70,10 @@ impl ResolvedPaths {
         let mut ground = ResolvedPaths::default();
         let mut write = BTreeSet::new();
         for path in &policy.write {
-            write.extend(resolver.granted(path)?);
+            match resolver.granted(path)? {
+                Some(spot) => _ = write.insert(spot),
+                None => ground.unmade.push(path.clone()),
+            }
         }
         let mut read = BTreeSet::new();
         for path in &policy.granted {
@@ -92,7 +97,7 @@ impl ResolvedPaths {
         let loader = loader(&ground.program).map(|path| real(&path));
         ground.loader = loader.filter(|path| open(path));
         ground.refuse_never(policy, &write)?;
-        ground.put_aside(policy, &write, &hide)?;
+        ground.put_aside(policy, &write, &hide, home)?;
         ground.hide()?;
         Ok(ground)
     }
@@ -101,16 +106,18 @@ impl ResolvedPaths {
     fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), CannotConfine> {
         let never: Vec<PathBuf> = policy.never.iter().map(|path| real(path)).collect();
         let records: Vec<PathBuf> = policy.records.iter().map(|path| real(path)).collect();
-        let decides = |spot: &&Spot| {
-            never.iter().any(|never| spot.path.starts_with(never))
-                || records.iter().any(|record| record.starts_with(&spot.path))
+        let decides = |path: &&PathBuf| {
+            never.iter().any(|never| path.starts_with(never))
+                || records.iter().any(|record| record.starts_with(path))
         };
-        match write.iter().find(decides) {
+        // What is not there yet has no links on its way.
+        let mut written = write.iter().map(|spot| &spot.path).chain(&self.unmade);
+        match written.find(decides) {
             None => Ok(()),
-            Some(spot) => Err(CannotConfine::new(
+            Some(path) => Err(CannotConfine::new(
                 format!(
                     "`{}` holds what decides about tools, and no tool may write there",
-                    spot.path.display()
+                    path.display()
                 ),
                 "grant another folder",
             )),
@@ -123,6 +130,7 @@ impl ResolvedPaths {
         policy: &Policy,
         write: &BTreeSet<Spot>,
         hide: &[PathBuf],
+        home: Option<&Path>,
     ) -> Result<(), CannotConfine> {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
         let project = policy.within.as_deref().map(real);
@@ -134,6 +142,10 @@ impl ResolvedPaths {
         for spot in folders() {
             guarded::find(&spot.path, project.as_deref(), &files, &mut aside)?;
         }
+        let roots = folders().map(|spot| spot.path.as_path());
+        let mut by_git = git_settings::named_around(roots, &aside, home);
+        by_git.retain(|path| !aside.iter().any(|kept| path.starts_with(kept)));
+        aside.extend(by_git);
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));
         let both = |path: &PathBuf| [real(path), real_parent(path)];

@@ -154,7 +154,7 @@ impl Resolver {
         };
         let home = self.home.as_deref();
         if prefix == Path::new("/")
-            || is_never(&prefix)
+            || system::is_never_opened(&prefix)
             || home.is_some_and(|home| home.starts_with(&prefix))
         {
             return Vec::new();
@@ -198,19 +198,13 @@ fn absolute(path: &Path) -> Result<(), CannotConfine> {
 
 /// Refuses what would show what is kept apart.
 fn opened(path: &Path, real: &Path) -> Result<(), CannotConfine> {
-    if !is_never(real) {
+    if !system::is_never_opened(real) {
         return Ok(());
     }
     Err(CannotConfine::new(
         format!("`{}` would show what is kept apart", path.display()),
         "name the folders below it that are needed",
     ))
-}
-
-fn is_never(real: &Path) -> bool {
-    let kernels = ["/proc", "/sys", "/dev"];
-    system::NEVER.iter().any(|never| real == Path::new(never))
-        || kernels.iter().any(|root| real.starts_with(root))
 }
 
 /// The path without links, or as it is where there is no such file.

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use crate::groups;
 use crate::launcher::{self, Order};
-use crate::machine::Machine;
+use crate::machine::{CannotConfine, Machine};
 
 /// How long it may take to find out what the machine offers.
 const LOOK: Duration = Duration::from_secs(20);
@@ -55,6 +55,8 @@ pub struct Launcher {
     most: Rung,
     found: Arc<OnceLock<Rung>>,
     machine: Arc<OnceCell<Machine>>,
+    /// The rung of confined processes, or why there is none.
+    walls: Arc<OnceLock<Result<Rung, CannotConfine>>>,
 }
 
 impl Launcher {
@@ -71,6 +73,7 @@ impl Launcher {
             most: Rung::Namespaces,
             found: Arc::default(),
             machine: Arc::default(),
+            walls: Arc::default(),
         }
     }
 
@@ -80,6 +83,7 @@ impl Launcher {
         Launcher {
             most: rung,
             found: Arc::default(),
+            walls: Arc::default(),
             ..self
         }
     }
@@ -109,6 +113,13 @@ impl Launcher {
     /// What the machine offers for walls: found out once, by a launcher that does it all and ends.
     pub async fn machine(&self) -> io::Result<&Machine> {
         self.machine.get_or_try_init(|| self.look_around()).await
+    }
+
+    /// The same, and the rung that confined processes get on it, or why none can be confined. Worked out once.
+    pub(crate) async fn walls(&self) -> io::Result<(&Machine, &Result<Rung, CannotConfine>)> {
+        let machine = self.machine().await?;
+        let rung = self.walls.get_or_init(|| machine.rung(self.most));
+        Ok((machine, rung))
     }
 
     async fn look_around(&self) -> io::Result<Machine> {
@@ -167,5 +178,19 @@ mod tests {
         assert_eq!(other.order(), Order::Namespaces);
         let less = other.at_most(Rung::Group);
         assert_eq!((less.rung(), less.order()), (None, Order::Group));
+    }
+
+    #[tokio::test]
+    async fn the_rung_is_worked_out_once_for_all_clones() {
+        let launcher = Launcher::at("/nonexistent");
+        launcher.machine.set(crate::machine::tests::full()).unwrap();
+        let other = launcher.clone();
+        let (_, first) = launcher.walls().await.unwrap();
+        let (_, again) = other.walls().await.unwrap();
+        assert!(std::ptr::eq(first, again));
+        assert_eq!(first.as_ref().ok(), Some(&Rung::Namespaces));
+        let less = other.at_most(Rung::Group);
+        let (_, rung) = less.walls().await.unwrap();
+        assert_eq!(rung.as_ref().ok(), Some(&Rung::Group));
     }
 }

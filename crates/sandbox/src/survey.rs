@@ -4,7 +4,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::machine::{LANDLOCK_ALONE, LANDLOCK_SCOPES, Machine};
+use crate::machine::{CannotConfine, LANDLOCK_ALONE, LANDLOCK_SCOPES, Machine};
 use crate::{Launcher, Rung};
 
 /// The rung that confined processes get here, and why.
@@ -33,13 +33,14 @@ pub struct Feature {
 impl Launcher {
     /// Looks the machine over, once; later it is remembered.
     pub async fn survey(&self) -> io::Result<Survey> {
-        Ok(Survey::of(self.machine().await?, self.most()))
+        let (machine, rung) = self.walls().await?;
+        Ok(Survey::of(machine, self.most(), rung.clone()))
     }
 }
 
 impl Survey {
-    fn of(machine: &Machine, most: Rung) -> Survey {
-        let (rung, reason, remedy) = match machine.rung(most) {
+    fn of(machine: &Machine, most: Rung, rung: Result<Rung, CannotConfine>) -> Survey {
+        let (rung, reason, remedy) = match rung {
             Ok(rung) => (Some(rung), reason(rung, machine, most), None),
             Err(refusal) => (None, refusal.reason, Some(refusal.remedy)),
         };
@@ -165,9 +166,13 @@ mod tests {
     use super::*;
     use crate::machine::tests::{full, no_namespaces};
 
+    fn surveyed(machine: &Machine, most: Rung) -> Survey {
+        Survey::of(machine, most, machine.rung(most))
+    }
+
     #[test]
     fn what_is_missing_says_how_to_get_it() {
-        let survey = Survey::of(&full(), Rung::Namespaces);
+        let survey = surveyed(&full(), Rung::Namespaces);
         assert_eq!(survey.rung, Some(Rung::Namespaces));
         let missing = |survey: &Survey| -> Vec<&str> {
             let missing = survey
@@ -180,7 +185,7 @@ mod tests {
             missing(&survey),
             ["cgroup memory", "cgroup cpu", "cgroup pids"]
         );
-        let survey = Survey::of(&no_namespaces(), Rung::Namespaces);
+        let survey = surveyed(&no_namespaces(), Rung::Namespaces);
         assert_eq!(survey.rung, Some(Rung::Group));
         assert!(
             survey.reason.contains("Operation not permitted"),
@@ -192,9 +197,9 @@ mod tests {
             landlock: 0,
             ..no_namespaces()
         };
-        let survey = Survey::of(&nothing, Rung::Namespaces);
+        let survey = surveyed(&nothing, Rung::Namespaces);
         assert!(survey.rung.is_none() && survey.remedy.is_some());
-        let forced = Survey::of(&full(), Rung::NamespacesOnly);
+        let forced = surveyed(&full(), Rung::NamespacesOnly);
         assert!(forced.reason.contains("TOOLCRIB_MAX_RUNG"));
     }
 }

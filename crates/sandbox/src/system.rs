@@ -61,7 +61,16 @@ pub(crate) const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/random", 
 pub(crate) const PROC: [&str; 4] = ["/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat"];
 
 /// Folders that would show what walls hide, or are replaced behind them.
-pub(crate) const NEVER: [&str; 7] = ["/", "/proc", "/sys", "/dev", "/run", "/tmp", "/dev/shm"];
+const NEVER: [&str; 3] = ["/", "/run", "/tmp"];
+/// What the kernel shows as files: neither these nor anything in them.
+pub(crate) const KERNELS: [&str; 3] = ["/proc", "/dev", "/sys"];
+
+/// Can nobody open this, whatever was granted? A path without links and `..`. The one list of such places: for what a
+/// policy opens, and for what a hint says to grant.
+pub fn is_never_opened(path: &Path) -> bool {
+    NEVER.iter().any(|never| path == Path::new(never))
+        || KERNELS.iter().any(|root| path.starts_with(root))
+}
 
 /// What of a prefix belongs to the program in its `bin`.
 const OF_A_PREFIX: [&str; 9] = [

@@ -292,7 +292,7 @@ impl Workshop {
             hash.update([0]);
             hash.update(&lent.secret);
         }
-        let walls = crate::folder::hex(&hash.finalize()[..8]);
+        let walls = crate::hex(&hash.finalize()[..8]);
         let key = Key(format!("{}-{walls}", self.key.0).into());
         place.workers.pool(key, recipe)
     }

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toolcrib_core::permit::paths;
 use toolcrib_core::words::{CommandLine, inline, is_unseen, line};
-use toolcrib_sandbox::{Denial, Exec, HostRule, Network, Policy};
+use toolcrib_sandbox::{Denial, Exec, HostRule, Network, Policy, is_never_opened};
 
-/// Places that nobody can grant as a whole.
-const NEVER: [&str; 6] = ["/", "/proc", "/sys", "/dev", "/run", "/tmp"];
 /// The longest path that a hint names.
 const MAX_PATH: usize = 512;
 
@@ -125,7 +123,7 @@ impl Failure<'_> {
         // A relative path starts where the tool does, which is the project in most cases.
         let path = self.directory.join(named);
         let path = PathBuf::from(paths::clean(path.to_str()?));
-        if !path.is_absolute() || NEVER.contains(&path.to_str()?) {
+        if !path.is_absolute() || is_never_opened(&path) {
             return None;
         }
         let read = || PlainPath::new(&path).map(Lacking::Read);
@@ -284,6 +282,10 @@ mod tests {
             ("ENOENT", "/p/missing"),
             ("ENOENT", "/nowhere/at/all"),
             ("EACCES", "/"),
+            ("EACCES", "/dev/shm"),
+            ("ENOENT", "/proc/1/environ"),
+            ("EROFS", "/sys/kernel"),
+            ("EACCES", "/run"),
             ("EISDIR", "/p"),
             ("EACCES", "/p/out/x"),
         ] {

@@ -48,6 +48,20 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// No tool, only this.
+    pub fn problems(problems: Vec<Problem>) -> Loaded {
+        Loaded {
+            problems,
+            ..Loaded::default()
+        }
+    }
+
+    /// The same with these problems before its own.
+    pub fn after(mut self, problems: Vec<Problem>) -> Loaded {
+        self.problems.splice(0..0, problems);
+        self
+    }
+
     /// Does something not work?
     pub fn is_broken(&self) -> bool {
         let mut problems = self.problems.iter();

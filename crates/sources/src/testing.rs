@@ -4,11 +4,17 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
-use toolcrib_sandbox::{Environment, Launcher};
+use tokio::sync::watch;
+use toolcrib_core::store::{
+    CustomTool, LastGood, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
+};
+use toolcrib_core::{BoxFuture, Crib, OutputId, Outputs, Page, Spool, Whole};
+use toolcrib_sandbox::{Consent, Environment, Launcher};
 
-use crate::Place;
+use crate::script::{ScriptSettings, Scripts};
+use crate::{Place, Walls};
 
 type StoredTexts = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
 
@@ -81,6 +87,101 @@ impl Spool for MemorySpool {
     fn finish(self: Box<Self>) -> BoxFuture<'static, io::Result<Whole>> {
         Box::pin(async move { Ok(put(&self.kept, self.owner, self.bytes)) })
     }
+}
+
+/// A store that has these registrations, or is in trouble.
+pub struct Book {
+    pub now: Mutex<Result<Vec<CustomTool>, StoreError>>,
+    /// Does it answer? It is waited for otherwise.
+    pub answers: watch::Sender<bool>,
+}
+
+impl Book {
+    pub fn with(tools: Vec<CustomTool>) -> Arc<Book> {
+        Arc::new(Book {
+            now: Mutex::new(Ok(tools)),
+            answers: watch::Sender::new(true),
+        })
+    }
+}
+
+impl Registrations for Book {
+    fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
+        Box::pin(async {
+            let mut answers = self.answers.subscribe();
+            answers.wait_for(|answers| *answers).await.unwrap();
+            self.now.lock().unwrap().clone()
+        })
+    }
+
+    fn set_status<'a>(
+        &'a self,
+        name: &'a str,
+        _: RegisteredStatus,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<CustomTool, StoreError>> {
+        Box::pin(std::future::ready(Ok(CustomTool::new(name, "program"))))
+    }
+
+    fn set_health<'a>(
+        &'a self,
+        _: &'a str,
+        _: RegisteredHealth,
+        _: u64,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Keeps no version of any file.
+pub struct NothingKept;
+
+impl LastGood for NothingKept {
+    fn read(&self, _: &Path, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn keep(&self, _: &Path, _: &[(String, Vec<u8>)]) {}
+
+    fn forget(&self, _: &Path, _: &[String]) {}
+
+    fn retain(&self, _: &Path, _: &[String]) {}
+}
+
+/// A crib without tools.
+pub fn crib() -> Arc<Crib> {
+    let outputs = Arc::new(MemoryOutputs::default());
+    Arc::new(Crib::new(outputs, || 7, Duration::from_secs(60)))
+}
+
+/// A place in which processes really start, without walls; hosts lie in `cache`.
+pub fn running_place(project: &Path, cache: &Path) -> Arc<Place> {
+    let vars = [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/nonexistent"),
+    ];
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what walls do has tests of its own"
+    )]
+    let consent = Consent::from_user_settings();
+    // Cargo builds examples before it runs tests.
+    let test = std::env::current_exe().unwrap();
+    let built = test.parent().and_then(Path::parent).unwrap();
+    let launcher = Launcher::at(built.join("examples/sources_launcher"));
+    let environment = Environment::from_vars(vars.map(|(name, value)| (name.into(), value.into())));
+    let outputs = Arc::new(MemoryOutputs::default());
+    Arc::new(Place {
+        walls: Walls {
+            none: Some(consent),
+            ..Walls::default()
+        },
+        scripts: Scripts::new(ScriptSettings {
+            cache: cache.to_path_buf(),
+            ..ScriptSettings::default()
+        }),
+        ..Place::new(Some(project.into()), launcher, environment, outputs)
+    })
 }
 
 /// A place around `project` in which only `PATH` and `LANG` are set.

@@ -92,6 +92,7 @@ async fn change(url: &str, seed: u64) {
     }
     loop {
         log.record(call(1));
+        // sleeps: the pace of the calls, which others write beside
         tokio::time::sleep(Duration::from_micros(200)).await;
     }
 }
@@ -263,7 +264,7 @@ async fn calls(url: &str, count: u64) {
             if kept == Recorded::Queued {
                 break;
             }
-            // Faster than it can be written.
+            // sleeps: the queue is full, because this is faster than it can be written
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }

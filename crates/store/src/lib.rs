@@ -21,8 +21,8 @@ pub use outputs::{OutputFiles, OutputLimits};
 pub use ownership::Ownership;
 pub use sql::{
     CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Ending, GrantBook, LogState,
-    NewToken, NoCursor, Retention, Revisions, Signer, Store, StoreUrl, StoreUrlError, Token,
-    Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths, Verdict, fingerprint, new_secret,
+    NewToken, Retention, Revisions, Signer, Store, StoreUrl, StoreUrlError, Token, Tokens,
+    ToolPage, TrustKind, TrustedPath, TrustedPaths, Verdict, fingerprint, new_secret,
 };
 pub use toolcrib_core::store::StoreError;
-pub use trust::{Stamp as TrustStamp, TrustBook, TrustError, Trusted};
+pub use trust::{TrustBook, Trusted};

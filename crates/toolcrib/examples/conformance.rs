@@ -19,8 +19,8 @@ use toolcrib::open::Opened;
 use toolcrib::serve::auth::Auth;
 use toolcrib::serve::{Served, http};
 use toolcrib_core::{
-    Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Crib, Outcome, Progress, Rank,
-    Run, Schema, SourceKey, SourceKind, Spec, Tool, ToolName, Update,
+    Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Crib, Outcome, Progress,
+    Question, Rank, Run, Schema, SourceKey, SourceKind, Spec, Tool, ToolName, Update,
 };
 
 /// One red pixel as a PNG.
@@ -49,11 +49,79 @@ impl Run for Steps {
                     total: Some(100.0),
                     ..Progress::default()
                 });
+                // sleeps: a tool that takes its time, as the suite wants it
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             Ok(Outcome::text("done"))
         })
     }
+}
+
+/// Asks the client, and says what it answered.
+struct Asks(Question, Value);
+
+impl Run for Asks {
+    fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, CallResult> {
+        Box::pin(async move {
+            let Some(peer) = &call.context.peer else {
+                return Ok(Outcome::text("the client can't be asked"));
+            };
+            let answer = peer.ask(self.0, self.1.clone(), Duration::from_secs(10));
+            Ok(match answer.await {
+                Ok(answer) => Outcome::text(format!("the client answered {answer}")),
+                Err(error) => Outcome {
+                    is_error: true,
+                    ..Outcome::text(error.to_string())
+                },
+            })
+        })
+    }
+}
+
+/// Asks for a form with these fields.
+fn asks_for(properties: Value) -> Arc<dyn Run> {
+    let schema = json!({"type": "object", "properties": properties});
+    let params = json!({"message": "Please fill this in", "requestedSchema": schema});
+    Arc::new(Asks(Question::Elicit, params))
+}
+
+fn asks_the_model() -> Arc<dyn Run> {
+    let content = json!({"type": "text", "text": "Say something"});
+    let params = json!({"messages": [{"role": "user", "content": content}], "maxTokens": 100});
+    Arc::new(Asks(Question::Sample, params))
+}
+
+/// Tools that ask their clients, with forms of every kind that the suite looks for.
+fn asking() -> [(&'static str, Arc<dyn Run>); 4] {
+    let titled = || json!([{"const": "a", "title": "First"}, {"const": "b", "title": "Second"}]);
+    let plain = || json!({"type": "string", "enum": ["a", "b"]});
+    [
+        (
+            "test_elicitation",
+            asks_for(json!({"username": {"type": "string"}, "email": {"type": "string"}})),
+        ),
+        (
+            "test_elicitation_sep1034_defaults",
+            asks_for(json!({
+                "name": {"type": "string", "default": "John Doe"},
+                "age": {"type": "integer", "default": 30},
+                "score": {"type": "number", "default": 95.5},
+                "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+                "verified": {"type": "boolean", "default": true},
+            })),
+        ),
+        (
+            "test_elicitation_sep1330_enums",
+            asks_for(json!({
+                "untitledSingle": plain(),
+                "titledSingle": {"type": "string", "oneOf": titled()},
+                "legacyEnum": {"type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"]},
+                "untitledMulti": {"type": "array", "items": plain()},
+                "titledMulti": {"type": "array", "items": {"anyOf": titled()}},
+            })),
+        ),
+        ("test_sampling", asks_the_model()),
+    ]
 }
 
 /// Adds a tool to the crib, another one with each call.
@@ -199,6 +267,7 @@ fn tools(crib: &Arc<Crib>) -> Option<Vec<Arc<Tool>>> {
     ];
     plain
         .into_iter()
+        .chain(asking())
         .map(|(name, run)| tool(name, nothing(), run))
         .chain([
             tool(

@@ -8,14 +8,14 @@ pub mod config;
 pub mod env;
 pub mod error;
 pub mod failure;
-pub mod grantor;
+pub(crate) mod grantor;
 pub mod log;
 pub mod open;
-pub mod printer;
-pub mod registrar;
+pub(crate) mod printer;
+pub(crate) mod registrar;
 pub mod serve;
-pub mod store_handle;
-pub mod truster;
+pub(crate) mod store_handle;
+pub(crate) mod truster;
 pub mod wire;
 
 /// The version that is told to clients.

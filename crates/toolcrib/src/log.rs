@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
 /// The most bytes that one field takes.
@@ -44,13 +44,6 @@ const EVENTS: [&str; 18] = [
     "health",
     "terminate",
 ];
-
-/// Does this tell whole messages, arguments included? The MCP library does below `info`, and a client may have sent
-/// what a tool must not show.
-pub fn tells_messages(meta: &Metadata) -> bool {
-    let library = meta.target().split("::").next();
-    library == Some("rmcp") && *meta.level() > Level::INFO
-}
 
 /// How lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,10 +11,9 @@ use tokio::sync::watch;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung, off_limits};
-use toolcrib_sources::registered::Registered;
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
-use toolcrib_sources::{Code, Folder, Follow, Place, Safe, Sources};
+use toolcrib_sources::{Code, Configuration, Folder, Follow, Needs, Place, Safe, Sources};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
 
 use crate::audit::{Book, LAST_WORDS};
@@ -169,6 +168,14 @@ fn is_for_installers(name: &str) -> bool {
         .contains(&upper.as_str())
 }
 
+/// What settings say to the sources of tools.
+fn configuration(settings: &Settings) -> Configuration {
+    Configuration {
+        folders: settings.folders.clone(),
+        registered: settings.custom_tools_enabled,
+    }
+}
+
 /// The socket at which a crib that serves this project is found.
 pub fn socket(env: &Env, project: Option<&Project>) -> Option<PathBuf> {
     let root = project.map(|project| project.root.as_path());
@@ -265,15 +272,16 @@ impl Opened {
 
     /// Brings every source's tools into the crib.
     pub async fn load(&self, follow: Follow) -> Sources {
-        let folders = self.settings.folders.clone();
-        let work = toolcrib_sources::open(
-            self.crib.clone(),
-            self.place.clone(),
-            folders,
-            self.last_good.clone(),
-            Some(self.registered()),
-            follow,
-        );
+        let sources = toolcrib_sources::all(Needs {
+            crib: self.crib.clone(),
+            place: self.place.clone(),
+            last_good: self.last_good.clone(),
+            registrations: self.memory.clone(),
+            registered: registrar::changes(&self.memory),
+        });
+        let configuration = configuration(&self.settings);
+        let (crib, place) = (self.crib.clone(), self.place.clone());
+        let work = toolcrib_sources::open(crib, place, sources, configuration, follow);
         self.with_progress(work).await
     }
 
@@ -308,15 +316,6 @@ impl Opened {
         let book = self.book.trouble().filter(|_| store.is_none());
         let kept = outputs.map(|why| format!("large outputs can't be kept: {why}"));
         store.into_iter().chain(book).chain(kept).collect()
-    }
-
-    /// Where registered tools are read, and how their changes are heard of.
-    fn registered(&self) -> Registered {
-        Registered {
-            store: self.memory.clone(),
-            changes: registrar::changes(&self.memory),
-            enabled: self.settings.custom_tools_enabled,
-        }
     }
 
     /// The socket at which a crib that serves this project is found.

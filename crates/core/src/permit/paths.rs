@@ -4,11 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 /// Files and folders that a yes to what lies around them does not reach: who writes there decides what runs, in other
 /// tools or outside of all walls. Agents, editors, version control and shells run what is named there by themselves.
-pub const GUARDED: [&str; 19] = [
+pub const GUARDED: [&str; 33] = [
     ".toolcrib",
     ".git",
     ".hg",
     ".jj",
+    ".sl",
     ".husky",
     ".venv",
     "node_modules",
@@ -21,9 +22,22 @@ pub const GUARDED: [&str; 19] = [
     "opencode.json",
     "opencode.jsonc",
     ".mcp.json",
+    ".amazonq",
+    ".continue",
+    ".crush.json",
+    "crush.json",
+    ".factory",
+    ".junie",
+    ".kilocode",
+    ".kiro",
+    ".qwen",
+    ".roo",
+    ".trae",
     ".vscode",
     ".idea",
     ".zed",
+    ".helix",
+    ".vim",
 ];
 
 /// A path without the parts that say nothing. A relative one may still begin with `..`.

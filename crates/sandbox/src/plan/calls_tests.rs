@@ -184,7 +184,7 @@ fn without_mounts_attributes_of_files_are_not_read() {
             assert_eq!(says(mounted, *call, &[]), None, "{call}");
         }
     }
-    assert_eq!(ATTRIBUTES.len() + ATTRIBUTES_AT.len(), 8);
+    assert_eq!(ATTRIBUTES.len() + ATTRIBUTES_AT.len(), 9);
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -167,6 +167,7 @@ async fn what_is_deep_is_cleared_away() {
         let left = || std::fs::read_dir(&scratch).unwrap().count();
         while left() > 0 {
             assert!(Instant::now() < limit, "{rung:?}: {} left", left());
+            // sleeps: how often it is looked at; nothing depends on it
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         for (file, text) in [

@@ -99,6 +99,7 @@ async fn links_in_a_programs_prefix_open_nothing() {
         for program in programs {
             let prefix = program.parent().unwrap().parent().unwrap();
             let command = Command::new(&program, arena.at("project"), arena.policy())
+                .arg(arena.at("project/data.txt"))
                 .arg(arena.at("home/.ssh/id"))
                 .arg(prefix.join("lib/id"))
                 .arg(prefix.join("share/id"))
@@ -110,6 +111,7 @@ async fn links_in_a_programs_prefix_open_nothing() {
                 .await
                 .unwrap();
             let (_, said, _) = finish(child).await;
+            assert!(said.contains("data"), "{rung:?}: it reads what it may");
             assert!(
                 !said.contains("secret"),
                 "{rung:?} {}: {said}",
@@ -176,6 +178,7 @@ async fn repositories_and_packages_are_kept_in_every_writable_folder() {
             "project/web/app/.vscode",
             "beside/deep/.hg",
             "bare",
+            "project/scripts/hooks",
         ];
         let root = arena.at("work");
         for folder in kept {
@@ -186,6 +189,8 @@ async fn repositories_and_packages_are_kept_in_every_writable_folder() {
             std::fs::create_dir(root.join("bare").join(name)).unwrap();
         }
         std::fs::create_dir(root.join("free")).unwrap();
+        let settings = root.join("project/.git/config.worktree");
+        std::fs::write(settings, "[core]\n\thooksPath = scripts/hooks\n").unwrap();
         arena.more = serde_json::json!({"writable": root, "kept": kept});
         let mut policy = Policy {
             write: vec![root.clone()],

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use tokio::io::AsyncWriteExt;
-use toolcrib_sandbox::{Child, Command, Exec, Exit, Launcher, Policy, Rung, StartError};
+use toolcrib_sandbox::{
+    Child, Command, Environment, Exec, Exit, Launcher, Policy, Rung, StartError,
+};
 
 use crate::support::*;
 
@@ -13,7 +15,7 @@ async fn confining() -> Vec<(Rung, Launcher)> {
     for letter in ["A", "C", "B"] {
         let rung = Rung::from_letter(letter).unwrap();
         let launcher = Launcher::at(example("launcher")).at_most(rung);
-        if launcher.machine().await.unwrap().rung(rung).ok() == Some(rung) {
+        if launcher.survey().await.unwrap().rung == Some(rung) {
             found.push((rung, launcher));
         }
     }
@@ -218,5 +220,68 @@ async fn a_project_of_somebody_else_can_be_named() {
         let command = Command::new("true", "/usr", policy);
         let mut child = command.spawn(&launcher, &environment()).await.unwrap();
         assert_eq!(child.wait().await.unwrap(), Exit::Code(0));
+    }
+}
+
+/// To ask what would hold, and to be refused, leaves the disk as it was.
+#[tokio::test]
+async fn deciding_makes_no_file() {
+    for (rung, launcher) in confining().await {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let tmp = root.join("tmp");
+        std::fs::create_dir(&tmp).unwrap();
+        let environment = Environment::from_vars([
+            ("PATH".into(), "/usr/bin:/bin".into()),
+            ("TMPDIR".into(), tmp.clone().into()),
+        ]);
+        let entries = || {
+            let count = |path: &Path| std::fs::read_dir(path).unwrap().count();
+            (count(&root), count(&tmp))
+        };
+        let policy = |never: &Path| Policy {
+            exec: Exec::Allowed,
+            write: vec![root.join("new/out"), root.join("note.txt")],
+            never: vec![never.to_path_buf()],
+            ..Policy::default()
+        };
+        let command = |policy| Command::new("sh", "/usr", policy).arg("-c").arg("exit 0");
+        let account = command(policy(&root.join("other")));
+        let account = account.account(&launcher, &environment).await.unwrap();
+        assert_eq!((account.unwrap().rung, entries()), (rung, (1, 0)));
+        let refused = command(policy(&root)).spawn(&launcher, &environment).await;
+        assert!(matches!(refused, Err(StartError::Refused(_))), "{rung:?}");
+        assert_eq!(entries(), (1, 0), "{rung:?}");
+        // Who is started finds what it may write.
+        let started = command(policy(&root.join("other")));
+        let mut child = started.spawn(&launcher, &environment).await.unwrap();
+        assert_eq!(child.wait().await.unwrap(), Exit::Code(0));
+        assert!(root.join("new/out").is_dir() && root.join("note.txt").is_file());
+    }
+}
+
+/// A large tree is looked through while everything else goes on, on the one thread that there is.
+#[tokio::test]
+async fn trees_are_walked_off_the_runtime() {
+    for (rung, launcher) in confining().await {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for n in 0..2_000 {
+            std::fs::create_dir(root.join(format!("folder-{n}"))).unwrap();
+        }
+        let policy = Policy {
+            write: vec![root.clone()],
+            ..Policy::default()
+        };
+        let command = Command::new("sh", "/usr", policy);
+        let environment = environment();
+        let account = command.account(&launcher, &environment);
+        tokio::pin!(account);
+        tokio::select! {
+            biased;
+            _ = &mut account => panic!("{rung:?}: the thread was held up"),
+            () = std::future::ready(()) => {}
+        }
+        assert_eq!(account.await.unwrap().unwrap().rung, rung);
     }
 }

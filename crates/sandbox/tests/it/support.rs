@@ -129,6 +129,7 @@ async fn within(limit: Duration, what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + limit;
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
+        // sleeps: how often it is looked at; nothing depends on it
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -167,6 +167,7 @@ async fn the_launcher_is_killed_and_the_runtime_goes_down() {
             let id = child.launcher_id().unwrap();
             kill(id, libc::SIGKILL);
             while !has_ended(id) {
+                // sleeps: how often it is looked at; nothing depends on it
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             runtime.block_on(async { drop(child) });

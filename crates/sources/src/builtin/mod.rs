@@ -14,6 +14,7 @@ use toolcrib_core::{
 };
 
 use crate::Place;
+use crate::source::{Configuration, Follow, Source, Updates};
 
 mod file_reader;
 mod git;
@@ -55,6 +56,15 @@ pub fn load(place: &Arc<Place>) -> Update {
         file: None,
         tools,
         problems,
+    }
+}
+
+/// The source of all built-in tools: they are there from the first, and never change.
+pub struct BuiltinSource(pub Arc<Place>);
+
+impl Source for BuiltinSource {
+    fn open<'a>(&'a mut self, _: &'a Configuration, _: Follow) -> Updates<'a> {
+        Box::pin(std::future::ready(vec![load(&self.0)]))
     }
 }
 

@@ -155,33 +155,7 @@ impl<'a> Definition<'a> {
         place: &Arc<Place>,
         report: &mut Report,
     ) -> Option<Arc<Tool>> {
-        let fields = Fields::new(&self.path, &self.known);
-        report.tool = None;
-        let text = fields.required_text(report, "name", NAME_HINT)?;
-        report.tool = Some(text.to_owned());
-        let name = match ToolName::new(text) {
-            Ok(name) => name,
-            Err(error) => {
-                let what = format!("can't be a name: {error}");
-                report.invalid(&fields.at("name"), &what, NAME_HINT);
-                return None;
-            }
-        };
-        let hint = "say in one sentence what the tool does; agents choose by it";
-        let description = fields.required_text(report, "description", hint);
-        let hint = "give \"inputSchema\": {\"type\": \"object\", \"properties\": {}}";
-        let schema = fields
-            .required(report, "inputSchema", hint)
-            .and_then(|value| options::schema(value, &fields.at("inputSchema"), report));
-        let mut spec = Spec::new(
-            name,
-            description.unwrap_or_default(),
-            schema.unwrap_or_else(Schema::any_object),
-        );
-        options::read(&fields, &mut spec, report);
-        if report.failed {
-            return None;
-        }
+        let mut spec = self.spec(report)?;
         spec.retries = retries;
         let run = |pool| Executable {
             pool,
@@ -232,6 +206,35 @@ impl<'a> Definition<'a> {
         Some(Arc::new(tool))
     }
 
+    /// What it says of itself, or nothing where that does not do.
+    fn spec(&self, report: &mut Report) -> Option<Spec> {
+        let fields = Fields::new(&self.path, &self.known);
+        report.tool = None;
+        let text = fields.required_text(report, "name", NAME_HINT)?;
+        report.tool = Some(text.to_owned());
+        let name = match ToolName::new(text) {
+            Ok(name) => name,
+            Err(error) => {
+                let what = format!("can't be a name: {error}");
+                report.invalid(&fields.at("name"), &what, NAME_HINT);
+                return None;
+            }
+        };
+        let hint = "say in one sentence what the tool does; agents choose by it";
+        let description = fields.required_text(report, "description", hint);
+        let hint = "give \"inputSchema\": {\"type\": \"object\", \"properties\": {}}";
+        let schema = fields
+            .required(report, "inputSchema", hint)
+            .and_then(|value| options::schema(value, &fields.at("inputSchema"), report));
+        let mut spec = Spec::new(
+            name,
+            description.unwrap_or_default(),
+            schema.unwrap_or_else(Schema::any_object),
+        );
+        options::read(&fields, &mut spec, report);
+        (!report.failed).then_some(spec)
+    }
+
     /// Which packages would be installed, in words.
     fn packages(&self) -> Option<String> {
         let packages = self.home.packages.as_ref()?;
@@ -261,6 +264,6 @@ impl<'a> Definition<'a> {
             .chain_update([0])
             .chain_update(known)
             .finalize();
-        crate::folder::hex(&digest).into()
+        crate::hex(&digest).into()
     }
 }

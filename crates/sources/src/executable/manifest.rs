@@ -10,7 +10,7 @@ use toolcrib_core::permit::{SECRET, secret_name};
 use toolcrib_core::{ErrorType, Mask, Problem, Retries, SourceKind};
 
 use crate::Place;
-use crate::directory;
+use crate::directory::Apart;
 use crate::fields::{Fields, Report};
 use crate::options::{self, MAX_TIMEOUT_MS};
 use crate::worker::{Blueprint, Keep};
@@ -71,6 +71,8 @@ pub struct Manifest {
     pub retries: Retries,
     /// The command as a person reads it.
     pub shown: String,
+    /// What its processes do not see of the folder that they start in.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// The object in `tool.json`; an empty one where there is no such file.
@@ -189,17 +191,19 @@ impl Manifest {
                 delay: number("retryDelayMs").map_or(default.delay, Duration::from_millis),
             },
             shown: String::new(),
+            hidden: Vec::new(),
         }
     }
 
     /// The same for a program that starts in a folder which is not its own.
     #[must_use]
     pub fn in_a_foreign_folder(mut self) -> Manifest {
-        let (name, value) = directory::SAFE_PATH;
-        let is_set = self.vars.iter().any(|(known, _)| known == name);
-        if !is_set && directory::imports_from_start(&self.program, &self.args) {
+        let apart = Apart::of(&self.program, &self.args, &self.dir);
+        let is_set = |name: &str| self.vars.iter().any(|(known, _)| known == name);
+        if let Some((name, value)) = apart.var.filter(|(name, _)| !is_set(name)) {
             self.vars.push((name.to_owned(), value.to_owned()));
         }
+        self.hidden = apart.hidden;
         self
     }
 
@@ -237,7 +241,7 @@ impl Manifest {
         }
         let kept = (self.size, self.keep, self.retries);
         add(format!("{kept:?}").as_bytes());
-        crate::folder::hex(&hash.finalize()[..8])
+        crate::hex(&hash.finalize()[..8])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Executables: a program that answers three JSON-RPC methods is a tool.
 //!
 //! It comes as a file with the run bit, or as a folder with a `tool.json` or one `tool.*` file. What `tool.json` leaves
-//! out the program is asked for ([`UndescribedProgram::describe`]), once per content: what it said is remembered. Of an untrusted
+//! out the program is asked for ([`UndescribedProgram::ask`]), once per content: what it said is remembered. Of an untrusted
 //! project nothing is run, so there only the text of `tool.json` and the file's name are known.
 //!
 //! * [`bundle`]: which files a tool's folder holds, and the hash of them all.
@@ -26,13 +26,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib_core::words::CommandLine;
-use toolcrib_core::{Access, ErrorType, Permit, Problem, Scope, SourceKind, Tool};
+use toolcrib_core::{Access, BoxFuture, ErrorType, Permit, Problem, Scope, SourceKind, Tool};
 
 use crate::confine::Workshop;
+use crate::description::{Afterwards, Description, Undescribed};
 use crate::fields::Report;
-use crate::undescribed::{Afterwards, Read};
 use crate::worker::{Fault, Key};
-use crate::{Loaded, Origin, Place, permits, undescribed as entry};
+use crate::{Loaded, Origin, Place, permits};
 use definition::Definition;
 use manifest::{Manifest, Start};
 
@@ -51,12 +51,10 @@ pub struct Entry<'a> {
     pub program: Option<&'a Path>,
     /// Is it a folder, in which its program starts?
     pub is_folder: bool,
-    /// Is it trusted by itself, and nothing around it?
-    pub alone: bool,
 }
 
 /// A tool that may still have to be asked what it is.
-pub struct UndescribedProgram {
+struct UndescribedProgram {
     /// `tool.json` as it is written.
     written: Map<String, Value>,
     manifest: Manifest,
@@ -96,7 +94,7 @@ impl Home {
 }
 
 /// Reads an entry. Starts nothing.
-pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
+pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
     let mut report = Report::new(origin.file, SourceKind::Executable);
     let stem = stem(entry.name);
     let home = Home {
@@ -146,14 +144,14 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),
     };
-    let hidden = match entry.alone {
+    let hidden = match origin.alone {
         true => alone::hidden(&own, entry.program, &blueprint.program, place),
         false => Vec::new(),
     };
     let workshop = Workshop::new(blueprint, key.clone(), vec![own])
         .with_secrets(manifest.secrets.clone())
         .without(hidden);
-    let draft = UndescribedProgram {
+    let program = UndescribedProgram {
         written: map,
         manifest,
         workshop,
@@ -161,23 +159,22 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Read {
         home,
         place: place.clone(),
     };
-    let known = match draft.is_complete() {
+    let known = match program.is_complete() {
         true => Some(Value::Object(Map::new())),
-        false => place.descriptions.read(&draft.key.0),
+        false => place.descriptions.read(&program.key.0),
     };
-    let mut problems = report.finish();
+    let problems = report.finish();
     match known {
-        Some(hello) => {
-            let mut loaded = draft.finish(&hello);
-            loaded.problems.splice(0..0, problems.drain(..));
-            Read::Ready(loaded)
-        }
-        None => Read::Pending(Box::new(entry::UndescribedTool::Program(draft)), problems),
+        Some(hello) => Description::Known(program.finish(&hello).after(problems)),
+        None => Description::Wanted {
+            tool: Box::new(program),
+            problems,
+        },
     }
 }
 
-fn ready(tools: Vec<Arc<Tool>>, report: Report) -> Read {
-    Read::Ready(Loaded {
+fn ready(tools: Vec<Arc<Tool>>, report: Report) -> Description {
+    Description::Known(Loaded {
         tools,
         problems: report.finish(),
         ..Loaded::default()
@@ -192,12 +189,17 @@ fn stem(name: &str) -> &str {
     }
 }
 
-impl UndescribedProgram {
-    /// The file that the tool is told to come from.
-    pub fn file(&self) -> Option<&Path> {
+impl Undescribed for UndescribedProgram {
+    fn file(&self) -> Option<&Path> {
         self.home.file.as_deref()
     }
 
+    fn describe(&self, afterwards: Afterwards) -> BoxFuture<'_, Loaded> {
+        Box::pin(self.ask(afterwards))
+    }
+}
+
+impl UndescribedProgram {
     /// Does `tool.json` say all that has to be known?
     fn is_complete(&self) -> bool {
         ["name", "description", "inputSchema"]
@@ -206,7 +208,7 @@ impl UndescribedProgram {
     }
 
     /// Asks the program what it is, and remembers what it says.
-    pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
+    async fn ask(&self, afterwards: Afterwards) -> Loaded {
         // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
         let permit = self.granted();
         let first = self.workshop.first_pool(&permit, &self.place);

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use toolcrib_core::{Access, ErrorType, Problem, Scope, Severity, Tool};
 
 use super::{Entry, read};
+use crate::description::Description;
 use crate::testing::place;
-use crate::undescribed::Read;
 use crate::{Loaded, Origin};
 
 const FOLDER: &str = "/p/tools/mine";
 
 /// Reads a folder `mine` with this manifest, and maybe a program of its own.
-fn read_text(text: &[u8], program: Option<&str>, access: Access) -> Read {
+fn read_text(text: &[u8], program: Option<&str>, access: Access) -> Description {
     let file = Path::new(FOLDER).join("tool.json");
     let program = program.map(|name| Path::new(FOLDER).join(name));
     let entry = Entry {
@@ -23,7 +23,6 @@ fn read_text(text: &[u8], program: Option<&str>, access: Access) -> Read {
         manifest: Some(text),
         program: program.as_deref(),
         is_folder: true,
-        alone: false,
     };
     let origin = Origin {
         file: &file,
@@ -51,8 +50,8 @@ fn manifest(fields: Value) -> Value {
 fn load(fields: Value) -> Loaded {
     let text = manifest(fields).to_string();
     match read_text(text.as_bytes(), None, Access::Open) {
-        Read::Ready(loaded) => loaded,
-        Read::Again(..) | Read::Pending(..) => panic!("the manifest says all"),
+        Description::Known(loaded) => loaded,
+        _ => panic!("the manifest says all"),
     }
 }
 
@@ -144,7 +143,7 @@ fn a_manifest_that_is_no_object_is_a_problem_with_its_place() {
         ("[]", ErrorType::Syntax, None),
         ("\u{0}", ErrorType::Syntax, Some(1)),
     ] {
-        let Read::Ready(loaded) = read_text(text.as_bytes(), None, Access::Open) else {
+        let Description::Known(loaded) = read_text(text.as_bytes(), None, Access::Open) else {
             panic!("{text}");
         };
         assert!(loaded.tools.is_empty());
@@ -172,7 +171,8 @@ fn defaults_are_the_seeds() {
 #[test]
 fn a_program_named_tool_needs_no_command() {
     let text = manifest(json!({"command": null})).to_string();
-    let Read::Ready(loaded) = read_text(text.as_bytes(), Some("tool.sh"), Access::Open) else {
+    let Description::Known(loaded) = read_text(text.as_bytes(), Some("tool.sh"), Access::Open)
+    else {
         panic!("the manifest says all");
     };
     assert_eq!(loaded.problems, []);
@@ -184,11 +184,11 @@ fn what_is_left_out_has_to_be_asked_for_but_not_of_an_untrusted_project() {
     for missing in ["name", "description", "inputSchema"] {
         let text = manifest(json!({missing: null})).to_string();
         let read = read_text(text.as_bytes(), None, Access::Open);
-        assert!(matches!(read, Read::Pending(..)), "{missing}");
+        assert!(matches!(read, Description::Wanted { .. }), "{missing}");
         let access = Access::Untrusted {
             project: "/p".into(),
         };
-        let Read::Ready(loaded) = read_text(text.as_bytes(), None, access) else {
+        let Description::Known(loaded) = read_text(text.as_bytes(), None, access) else {
             panic!("nobody may be asked");
         };
         assert_eq!(loaded.tools[0].name(), "mine", "{missing}");

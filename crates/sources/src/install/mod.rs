@@ -293,7 +293,7 @@ impl Install {
         let cache = &place.scripts.settings.cache;
         // What is written is named by where it really lies.
         let cache = cache.canonicalize().unwrap_or_else(|_| cache.clone());
-        let name = format!("{kind}-{}", crate::folder::hex(&digest[..12]));
+        let name = format!("{kind}-{}", crate::hex(&digest[..12]));
         let folder = cache.join("environments").join(name);
         Install {
             identity: format!("{}:{base}", folder.display()),

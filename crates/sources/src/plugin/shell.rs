@@ -13,7 +13,7 @@ use super::template::{Dashes, Template};
 use crate::Place;
 use crate::beneath::base_folder;
 use crate::confine::{self, walled};
-use crate::directory;
+use crate::directory::Apart;
 use crate::fields::{Fields, Report};
 use crate::options::undescribed;
 use crate::origin::Origin;
@@ -94,11 +94,16 @@ impl Shell {
             .next()
             .ok_or_else(|| CallError::internal("the command is empty"))?;
         let argv: Vec<String> = argv.collect();
-        let mut command = self.command(&program, &call.tool)?.args(&argv);
         // A tool of the user's own that names no folder starts in whatever project this is.
         let foreign = self.cwd.is_none() && call.tool.scope != Some(Scope::Local);
-        if foreign && directory::imports_from_start(program.as_ref(), &argv) {
-            let (name, value) = directory::SAFE_PATH;
+        let apart = match foreign {
+            true => Apart::of(program.as_ref(), &argv, self.place.directory()),
+            false => Apart::default(),
+        };
+        let mut command = self
+            .command(&program, &call.tool, apart.hidden)?
+            .args(&argv);
+        if let Some((name, value)) = apart.var {
             command = command.var(name, value);
         }
         let granted = self.place.granted(&call.tool.permit);
@@ -122,9 +127,15 @@ impl Shell {
     }
 
     /// The command in its folder, with the walls of its tool and the variables that the tool was granted.
-    fn command(&self, program: &str, tool: &Tool) -> Result<Command, CallError> {
+    fn command(
+        &self,
+        program: &str,
+        tool: &Tool,
+        hidden: Vec<PathBuf>,
+    ) -> Result<Command, CallError> {
         let Tool { permit, reads, .. } = tool;
-        let policy = confine::policy(&[], permit, reads, &tool.spec.sandbox, &self.place);
+        let mut policy = confine::policy(&[], permit, reads, &tool.spec.sandbox, &self.place);
+        policy.hide.extend(hidden);
         let holding = self.place.holding_tool(tool, policy);
         let named = self.dir()?;
         let dir = confine::start(named.clone(), &holding, &self.place);
@@ -142,7 +153,8 @@ impl Shell {
 
     async fn account(&self, tool: &Tool) -> Walled {
         let command = self.template.program();
-        let Some(Ok(command)) = command.map(|program| self.command(&program, tool)) else {
+        let Some(Ok(command)) = command.map(|program| self.command(&program, tool, Vec::new()))
+        else {
             return Walled::NotAtAll;
         };
         let Place {

@@ -6,11 +6,11 @@
 //!
 //! * [`reading`]: a registration as JSON, in both directions.
 //! * [`examine`]: starts a program to see whether it is what it is said to be.
-//! * [`follow`]: the task that keeps the catalog as the store has it.
+//! * [`source`]: keeps the catalog as the store has it.
 
 mod examine;
-mod follow;
 mod reading;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -19,8 +19,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use tokio::sync::watch;
-use toolcrib_core::store::{CustomTool, Registrations};
+use toolcrib_core::store::CustomTool;
 use toolcrib_core::{Access, Permit, Rank, Reads, SandboxOptions, SourceKey, SourceKind, Update};
 
 use crate::confine::Workshop;
@@ -34,16 +33,8 @@ use crate::worker::{Key, Recipe};
 use crate::{Loaded, Place, confine, permits};
 
 pub use examine::{Examination, Yes, described_name, examine};
-pub(crate) use follow::Handle;
 pub use reading::{HIDDEN, Read, RegistrationKind, absolute, read, written};
-
-/// Where registrations are read, and where their changes are heard of.
-pub struct Registered {
-    pub store: Arc<dyn Registrations>,
-    pub changes: watch::Receiver<u64>,
-    /// Whether there may be registered tools at all.
-    pub enabled: bool,
-}
+pub use source::RegisteredSource;
 
 /// What every registration is kept under in the catalog.
 fn key(name: &str) -> SourceKey {
@@ -88,7 +79,8 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
     };
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
     let workshop = Workshop::new(manifest.blueprint(&tool.name), Key(key.into()), own(tool))
-        .with_secrets(manifest.secrets.clone());
+        .with_secrets(manifest.secrets.clone())
+        .without(manifest.hidden.clone());
     let made = Definition::remembered(&home, known).tool(
         &manifest.shown,
         manifest.retries,
@@ -124,7 +116,8 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
 fn recipe(tool: &CustomTool, manifest: &Manifest, permit: &Permit, place: &Place) -> Recipe {
     let lent = manifest.secrets.iter().map(|one| place.lent(one));
     let reads = wanted(tool, place).reads;
-    let policy = confine::policy(&own(tool), permit, &reads, &sandbox(tool), place);
+    let mut policy = confine::policy(&own(tool), permit, &reads, &sandbox(tool), place);
+    policy.hide.extend(manifest.hidden.iter().cloned());
     let confinement = place.walls.around_registered(&tool.name, policy);
     let mut blueprint = manifest.blueprint(&tool.name);
     blueprint.dir = confine::start(blueprint.dir, &confinement, place);
@@ -207,7 +200,7 @@ fn stamp(files: &[PathBuf]) -> String {
         });
         hash.update(format!("{seen:?}"));
     }
-    crate::folder::hex(&hash.finalize()[..8])
+    crate::hex(&hash.finalize()[..8])
 }
 
 /// What a yes to this registration is a yes to: how its program is started, what it declares, what its files hold.
@@ -232,5 +225,5 @@ fn content_hash(tool: &CustomTool) -> String {
             hash.update(digest);
         }
     }
-    crate::folder::hex(&hash.finalize())
+    crate::hex(&hash.finalize())
 }

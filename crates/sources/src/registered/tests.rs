@@ -1,46 +1,17 @@
 //! Bodies that are read, and a store that changes, falls into trouble and comes back.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolcrib_core::store::{
-    CustomTool, RegisteredHealth, RegisteredStatus, Registrations, StoreError,
-};
-use toolcrib_core::{BoxFuture, Crib, Severity};
+use toolcrib_core::store::{CustomTool, StoreError};
+use toolcrib_core::{Crib, Severity};
 
-use super::{Handle, Registered, RegistrationKind, read};
-use crate::Follow;
-use crate::testing::{MemoryOutputs, place};
-
-struct Book(Mutex<Result<Vec<CustomTool>, StoreError>>);
-
-impl Registrations for Book {
-    fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
-        let now = self.0.lock().unwrap().clone();
-        Box::pin(std::future::ready(now))
-    }
-
-    fn set_status<'a>(
-        &'a self,
-        name: &'a str,
-        _: RegisteredStatus,
-        _: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<CustomTool, StoreError>> {
-        Box::pin(std::future::ready(Ok(registration(name, 9))))
-    }
-
-    fn set_health<'a>(
-        &'a self,
-        _: &'a str,
-        _: RegisteredHealth,
-        _: u64,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
+use super::{RegisteredSource, RegistrationKind, read};
+use crate::builtin::BuiltinSource;
+use crate::testing::{Book, crib, place};
+use crate::{Configuration, Follow, Source, open};
 
 fn registration(name: &str, revision: u64) -> CustomTool {
     let mut tool = CustomTool::new(name, "program");
@@ -58,22 +29,21 @@ fn names(crib: &Crib) -> Vec<String> {
 
 #[tokio::test]
 async fn changes_come_soon_and_trouble_takes_nothing_away() {
-    let outputs = Arc::new(MemoryOutputs::default());
-    let crib = Arc::new(Crib::new(outputs, || 7, Duration::from_secs(1)));
-    let book = Arc::new(Book(Mutex::new(Ok(vec![registration("a", 1)]))));
+    let crib = crib();
+    let book = Book::with(vec![registration("a", 1)]);
     let (ring, changes) = watch::channel(1);
-    let registered = Registered {
-        store: book.clone(),
-        changes,
-        enabled: true,
+    let place = place(None);
+    let source = RegisteredSource::new(book.clone(), changes, crib.clone(), place.clone());
+    let enabled = |registered| Configuration {
+        registered,
+        ..Configuration::default()
     };
-    let (handle, updates) =
-        Handle::open(registered, crib.clone(), place(None), Follow::Changes).await;
-    crib.apply(updates);
+    let list: Vec<Box<dyn Source>> = vec![Box::new(source)];
+    let sources = open(crib.clone(), place, list, enabled(true), Follow::Changes).await;
     assert_eq!(names(&crib), ["a"]);
     let mut number = 1;
     let mut set = |now: Result<Vec<CustomTool>, StoreError>| {
-        *book.0.lock().unwrap() = now;
+        *book.now.lock().unwrap() = now;
         number += 1;
         ring.send_replace(number);
     };
@@ -81,6 +51,7 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
         let begun = Instant::now();
         while !holds() {
             assert!(begun.elapsed() < Duration::from_secs(30), "too late");
+            // sleeps: how often it is looked at; nothing depends on it
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
@@ -90,7 +61,7 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     assert_eq!(told("a"), "Revision 2");
     let version = crib.tools().version();
     set(Ok(vec![registration("a", 2), registration("b", 3)]));
-    handle.look().await;
+    sources.refresh().await;
     assert_eq!(crib.tools().version(), version, "nothing differs");
     let why = "it is on fire".to_owned();
     set(Err(StoreError::Failed {
@@ -104,9 +75,9 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     assert_eq!(names(&crib), ["a", "b"], "the last known ones serve");
     set(Ok(vec![registration("b", 3)]));
     soon(&|| names(&crib) == ["b"] && crib.tools().problems().is_empty()).await;
-    handle.enable(false).await;
-    assert!(names(&crib).is_empty() && !handle.is_enabled());
-    handle.enable(true).await;
+    sources.configure(enabled(false)).await;
+    assert!(names(&crib).is_empty() && !sources.configuration().registered);
+    sources.configure(enabled(true)).await;
     assert_eq!(names(&crib), ["b"]);
     // One that can't be a tool is a problem of its own.
     let mut odd = registration("odd", 4);
@@ -114,6 +85,34 @@ async fn changes_come_soon_and_trouble_takes_nothing_away() {
     set(Ok(vec![odd, registration("b", 3)]));
     soon(&|| crib.tools().problems().len() == 1).await;
     assert_eq!(names(&crib), ["b"]);
+}
+
+#[tokio::test]
+async fn a_store_that_takes_long_holds_up_nobody() {
+    let (crib, place) = (crib(), place(None));
+    let book = Book::with(vec![registration("a", 1)]);
+    book.answers.send_replace(false);
+    let (_ring, changes) = watch::channel(1);
+    let registered = RegisteredSource::new(book.clone(), changes, crib.clone(), place.clone());
+    let list: Vec<Box<dyn Source>> =
+        vec![Box::new(BuiltinSource(place.clone())), Box::new(registered)];
+    let configuration = Configuration {
+        registered: true,
+        ..Configuration::default()
+    };
+    let mut heard = crib.changes();
+    let opening = open(crib.clone(), place, list, configuration, Follow::Changes);
+    let opening = tokio::spawn(opening);
+    while crib.tools().get("git-status").is_none() {
+        heard.recv().await.unwrap();
+    }
+    assert!(crib.tools().get("a").is_none());
+    assert!(!opening.is_finished(), "what is on its way is waited for");
+    book.answers.send_replace(true);
+    let _sources = opening.await.unwrap();
+    while crib.tools().get("a").is_none() {
+        heard.recv().await.unwrap();
+    }
 }
 
 fn object(value: Value) -> serde_json::Map<String, Value> {

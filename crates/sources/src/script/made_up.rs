@@ -115,3 +115,91 @@ impl Language for MadeUp {
         Map::from_iter([("lines".to_owned(), json!(lines))])
     }
 }
+
+mod tests {
+    use std::sync::Arc;
+
+    use toolcrib_core::{Access, Caller, Context, Crib, Request, Scope};
+
+    use super::*;
+    use crate::testing::{NothingKept, crib, running_place};
+    use crate::{Configuration, Folder, FolderSource, Follow, open};
+
+    /// A crib with this file in its one tools folder.
+    async fn opened(root: &Path, access: Access, text: &str) -> Arc<Crib> {
+        let tools = root.join("project/tools");
+        std::fs::create_dir_all(&tools).unwrap();
+        std::fs::write(tools.join("greetings.madeup"), text).unwrap();
+        let (crib, place) = (
+            crib(),
+            running_place(&root.join("project"), &root.join("cache")),
+        );
+        let folder = Folder {
+            path: tools,
+            scope: Scope::Local,
+            rank: 0,
+            access,
+            trusted: Vec::new(),
+            programs: true,
+        };
+        let configuration = Configuration {
+            folders: vec![folder],
+            ..Configuration::default()
+        };
+        let source = FolderSource::new(place.clone(), Arc::new(NothingKept));
+        let list = vec![Box::new(source) as Box<dyn crate::Source>];
+        open(crib.clone(), place, list, configuration, Follow::Nothing).await;
+        crib
+    }
+
+    async fn call(crib: &Crib, tool: &str) -> String {
+        let request = Request {
+            tool: tool.to_owned(),
+            arguments: Default::default(),
+            caller: Caller::new("test"),
+            context: Context::noop(),
+        };
+        crib.call(request).await.unwrap().output
+    }
+
+    #[tokio::test]
+    async fn files_of_another_language_are_tools() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let crib = opened(
+            &root,
+            Access::Open,
+            "tool hello good day\ntool bye so long\n",
+        )
+        .await;
+        assert_eq!(crib.tools().problems(), []);
+        assert_eq!(call(&crib, "hello").await, "good day");
+        assert_eq!(call(&crib, "bye").await, "so long");
+    }
+
+    #[tokio::test]
+    async fn of_an_untrusted_project_its_text_is_read_and_nothing_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let access = Access::Untrusted {
+            project: root.join("project"),
+        };
+        let crib = opened(&root, access.clone(), "tool hello good day\n").await;
+        let catalog = crib.tools();
+        let tool = catalog.get("hello").unwrap();
+        assert_eq!(tool.spec.description, "Says good day");
+        assert_eq!(tool.access, access);
+        assert!(!root.join("cache").exists(), "no host was laid out");
+    }
+
+    #[tokio::test]
+    async fn a_broken_line_is_a_problem_with_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let crib = opened(&root, Access::Open, "tool hello good day\nnonsense\n").await;
+        let catalog = crib.tools();
+        let problem = &catalog.problems()[0];
+        let wrong = "it is not valid Made up: a line is `tool NAME TEXT`";
+        assert_eq!((problem.line, problem.message.as_str()), (Some(2), wrong));
+    }
+}

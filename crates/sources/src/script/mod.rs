@@ -22,7 +22,7 @@ mod made_up;
 mod python;
 mod texts;
 mod typescript;
-pub mod undescribed;
+mod undescribed;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -36,16 +36,16 @@ use toolcrib_scan::Finding;
 pub use language::Language;
 use leftovers::InUse;
 pub use texts::{Around, Script};
-pub use undescribed::UndescribedScript;
+use undescribed::UndescribedScript;
 
+use crate::Place;
+use crate::description::Description;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::install::packages::Packages;
 use crate::origin::{Loaded, Origin};
-use crate::undescribed::Read;
 use crate::worker::Key;
-use crate::{Place, undescribed as entry};
 
 /// What a finding of the scan means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -181,7 +181,7 @@ pub fn read(
     place: &Arc<Place>,
     start: &Path,
     project: bool,
-) -> Read {
+) -> Description {
     let packages = script.language.packages(&script);
     let packages = packages.map(|packages| packages.filter(|packages| !packages.is_empty()));
     let shown = packages.as_ref().ok().and_then(Option::as_ref);
@@ -203,53 +203,47 @@ pub fn read(
         .iter()
         .any(|problem| problem.error_type == ErrorType::Syntax)
     {
-        return ready(Vec::new(), problems);
+        return broken(problems);
     }
-    let found = script.findings().map(|(file, finding)| {
-        let problem = finding_problem(&script, file, finding);
-        match place.scripts.settings.scan {
-            Scan::Warn => problem.warning(),
-            Scan::Strict => problem,
-        }
-    });
-    let before = problems.len();
+    let scan = place.scripts.settings.scan;
+    let found = findings(&script, scan);
+    let refused = scan == Scan::Strict && !found.is_empty();
     problems.extend(found);
-    if place.scripts.settings.scan == Scan::Strict && problems.len() > before {
-        return ready(Vec::new(), problems);
+    if refused {
+        return broken(problems);
     }
     let packages = match packages {
         Ok(packages) => packages,
         Err(why) => {
             let problem = Problem::error(home.source, why.kind, why.message).hint(why.hint);
             problems.push(problem.file(&script.file));
-            return ready(Vec::new(), problems);
+            return broken(problems);
         }
     };
     if let Access::Untrusted { .. } = origin.access {
         return ready_with(unasked(&script, &home, place), problems);
     }
     if !script.may_have_tools() {
-        return ready(Vec::new(), problems);
+        return broken(problems);
     }
     match UndescribedScript::new(script, home, packages, place, start, project) {
         // Without the packages it can't say what it is, and nobody granted that they are installed.
-        Ok(draft) if !draft.may_install() => ready_with(draft.as_text_tells(), problems),
-        Ok(draft) => match draft.remembered() {
-            Some(mut loaded) => {
-                loaded.problems.splice(0..0, problems);
-                match loaded.afresh {
-                    true => Read::Again(
-                        loaded,
-                        Box::new(entry::UndescribedTool::Script(draft.renewed())),
-                    ),
-                    false => Read::Ready(loaded),
-                }
-            }
-            None => Read::Pending(Box::new(entry::UndescribedTool::Script(draft)), problems),
+        Ok(script) if !script.may_install() => ready_with(script.as_text_tells(), problems),
+        Ok(script) => match script.remembered() {
+            Some(known) if known.afresh => Description::Remembered {
+                known,
+                tool: Box::new(script.renewed()),
+                problems,
+            },
+            Some(known) => ready_with(known, problems),
+            None => Description::Wanted {
+                tool: Box::new(script),
+                problems,
+            },
         },
         Err(problem) => {
             problems.push(*problem);
-            ready(Vec::new(), problems)
+            broken(problems)
         }
     }
 }
@@ -271,17 +265,24 @@ fn unasked(script: &Script, home: &Home, place: &Arc<Place>) -> Loaded {
     }
 }
 
-fn ready_with(mut loaded: Loaded, problems: Vec<Problem>) -> Read {
-    loaded.problems.splice(0..0, problems);
-    Read::Ready(loaded)
+fn ready_with(loaded: Loaded, problems: Vec<Problem>) -> Description {
+    Description::Known(loaded.after(problems))
 }
 
-fn ready(tools: Vec<Arc<toolcrib_core::Tool>>, problems: Vec<Problem>) -> Read {
-    Read::Ready(Loaded {
-        tools,
-        problems,
-        ..Loaded::default()
-    })
+fn broken(problems: Vec<Problem>) -> Description {
+    Description::Known(Loaded::problems(problems))
+}
+
+/// What the scan found, as problems of the weight that settings give them.
+fn findings(script: &Script, scan: Scan) -> Vec<Problem> {
+    let found = script.findings().map(|(file, finding)| {
+        let problem = finding_problem(script, file, finding);
+        match scan {
+            Scan::Warn => problem.warning(),
+            Scan::Strict => problem,
+        }
+    });
+    found.collect()
 }
 
 fn finding_problem(script: &Script, file: &Path, finding: &Finding) -> Problem {

@@ -107,7 +107,7 @@ impl Language for Python {
 
     fn owner(&self, launch: &Launch) -> Option<String> {
         let digest = Sha256::digest(&launch.identity);
-        Some(crate::folder::hex(&digest[..8]))
+        Some(crate::hex(&digest[..8]))
     }
 
     fn warm_up<'a>(

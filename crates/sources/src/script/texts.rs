@@ -346,7 +346,7 @@ impl Script {
         }
         add(self.requirements.as_deref().unwrap_or_default().as_bytes());
         add(&self.beside.unwrap_or_default());
-        crate::folder::hex(&hash.finalize())
+        crate::hex(&hash.finalize())
     }
 
     /// What runs, as a person reads it.

@@ -14,13 +14,13 @@ use super::unasked;
 use super::{Around, Script};
 use crate::Place;
 use crate::confine::Workshop;
+use crate::description::{Afterwards, Undescribed};
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
 use crate::install::packages::Packages;
 use crate::install::{Install, Mode, Progress};
 use crate::origin::Loaded;
-use crate::undescribed::Afterwards;
 use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED, said as said_by_tool};
 
 /// A script that may still have to be asked what it has.
@@ -49,6 +49,16 @@ impl Run for Waiting {
         let name = call.tool.name();
         let error = CallError::unavailable(format!("`{name}` can't be called yet: {}", self.why));
         Box::pin(std::future::ready(Err(error.hint(self.hint))))
+    }
+}
+
+impl Undescribed for UndescribedScript {
+    fn file(&self) -> Option<&Path> {
+        Some(&self.script.file)
+    }
+
+    fn describe(&self, afterwards: Afterwards) -> BoxFuture<'_, Loaded> {
+        Box::pin(self.ask(afterwards))
     }
 }
 
@@ -90,17 +100,7 @@ impl UndescribedScript {
             let message = format!("its host is not there: {}", missing.why);
             problem(ErrorType::Io, message, missing.hint)
         })?;
-        let digest = Sha256::new()
-            .chain_update(&home.hash)
-            .chain_update([0])
-            .chain_update(&launch.identity)
-            .chain_update([0])
-            .chain_update(host.as_os_str().as_encoded_bytes())
-            .chain_update([0])
-            .chain_update(start.as_os_str().as_encoded_bytes())
-            .chain_update(format!("{:?}", script.around))
-            .finalize();
-        let key = Key(format!("script-{}", crate::folder::hex(&digest)).into());
+        let key = key(&script, &home, &launch.identity, &host, start);
         let script = Arc::new(script);
         let environment = launch.environment;
         let mut args = launch.flags;
@@ -210,10 +210,6 @@ impl UndescribedScript {
         }
     }
 
-    pub fn file(&self) -> &Path {
-        &self.script.file
-    }
-
     /// The same script with workers of its own, because those there are may say what was true when they started.
     pub fn renewed(self) -> UndescribedScript {
         let key = self.place.scripts.renewed(&self.key);
@@ -242,7 +238,7 @@ impl UndescribedScript {
     }
 
     /// Asks the host, once the packages are there that the script needs.
-    pub async fn describe(&self, afterwards: Afterwards) -> Loaded {
+    async fn ask(&self, afterwards: Afterwards) -> Loaded {
         if let Some(loaded) = self.unready() {
             return loaded;
         }
@@ -373,6 +369,21 @@ impl UndescribedScript {
             waits: false,
         }
     }
+}
+
+/// Differs wherever the same script would have another process.
+fn key(script: &Script, home: &Home, identity: &str, host: &Path, start: &Path) -> Key {
+    let digest = Sha256::new()
+        .chain_update(&home.hash)
+        .chain_update([0])
+        .chain_update(identity)
+        .chain_update([0])
+        .chain_update(host.as_os_str().as_encoded_bytes())
+        .chain_update([0])
+        .chain_update(start.as_os_str().as_encoded_bytes())
+        .chain_update(format!("{:?}", script.around))
+        .finalize();
+    Key(format!("script-{}", crate::hex(&digest)).into())
 }
 
 /// What the host is told of the script.

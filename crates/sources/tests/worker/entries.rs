@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use toolcrib_core::{Access, ErrorCode, ErrorType, SourceKind};
+use toolcrib_sources::Configuration;
 
 use crate::program::python;
 use crate::world::World;
@@ -241,10 +242,11 @@ async fn one_trusted_entry_runs_and_its_neighbours_do_not() {
     world.python("mine", "def execute(id, params): answer(id, 'edited')");
     world.reload().await;
     assert_eq!(world.output("mine", json!({})).await, "edited");
-    world
-        .sources()
-        .set_folders(vec![world.shelf(access, &[])])
-        .await;
+    let withdrawn = Configuration {
+        folders: vec![world.shelf(access, &[])],
+        ..Configuration::default()
+    };
+    world.sources().configure(withdrawn).await;
     assert_eq!(
         world.refused("mine", json!({})).await.code,
         ErrorCode::Denied

@@ -165,6 +165,7 @@ async fn go_away_at_any_time(fields: serde_json::Value, rounds: u64) {
         if n % 4 == 0 {
             kept.push(call);
         } else {
+            // sleeps: every call is given up at another moment of its life
             tokio::time::sleep(Duration::from_micros(n * 377 % 30_000)).await;
             call.abort();
         }

@@ -60,6 +60,7 @@ async fn many_saves_end_with_the_last() {
     world.open().await;
     for save in 1..=50 {
         world.write("give.py", gives(&save.to_string()));
+        // sleeps: the pace of the saves, so that some of them are looked at
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     world.until("give", json!({}), "50").await;

@@ -16,9 +16,10 @@ use toolcrib_core::{
     Standing,
 };
 use toolcrib_sandbox::{Consent, Environment};
+use toolcrib_sources::builtin::BuiltinSource;
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
-use toolcrib_sources::{Folder, Follow, Place, Sources, Walls};
+use toolcrib_sources::{Configuration, Folder, FolderSource, Follow, Place, Sources, Walls};
 
 use crate::lent::{Memory, launcher};
 use crate::memory::{Described, Kept, Said};
@@ -228,12 +229,19 @@ impl World {
 
     pub async fn open_as(&self, access: Access, trusted: &[&str]) {
         let folder = self.shelf(access, trusted);
+        let folders = FolderSource::new(self.place.clone(), self.last_good.clone());
+        let configuration = Configuration {
+            folders: vec![folder],
+            ..Configuration::default()
+        };
         let sources = toolcrib_sources::open(
             self.crib.clone(),
             self.place.clone(),
-            vec![folder],
-            self.last_good.clone(),
-            None,
+            vec![
+                Box::new(BuiltinSource(self.place.clone())),
+                Box::new(folders),
+            ],
+            configuration,
             Follow::Changes,
         );
         let sources = sources.await;
@@ -336,16 +344,12 @@ impl World {
 
     /// Calls until the tool gives this.
     pub async fn until(&self, tool: &str, arguments: Value, wanted: &str) {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        poll(PATIENCE, async || {
             let outcome = self.call(tool, arguments.clone()).await.unwrap();
-            if outcome.output == wanted {
-                return;
-            }
-            let told = self.problems();
-            assert!(Instant::now() < deadline, "{outcome:?} {told:?}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            let wrong = || format!("{outcome:?} {:?}", self.problems());
+            (outcome.output == wanted).then_some(()).ok_or_else(wrong)
+        })
+        .await;
     }
 
     pub async fn refused(&self, tool: &str, arguments: Value) -> CallError {
@@ -384,16 +388,12 @@ impl World {
 
     /// Waits until no process of this world is left.
     pub async fn nothing_runs(&self) {
-        let deadline = Instant::now() + SOON;
-        while !self.processes().is_empty() {
-            let left = || self.processes().into_iter().map(described);
-            assert!(
-                Instant::now() < deadline,
-                "left behind: {:?}",
-                left().collect::<Vec<_>>()
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        poll(SOON, async || {
+            let left: Vec<_> = self.processes().into_iter().map(described).collect();
+            let wrong = || format!("left behind: {left:?}");
+            left.is_empty().then_some(()).ok_or_else(wrong)
+        })
+        .await;
     }
 
     /// Ends the processes of a world that others go on in.
@@ -410,16 +410,13 @@ impl World {
             return;
         };
         drop(dir);
-        let deadline = Instant::now() + SOON;
-        loop {
+        poll(SOON, async || {
             let now = traces::descriptors();
             let left: Vec<&String> = now.difference(before).collect();
-            if left.is_empty() {
-                return;
-            }
-            assert!(Instant::now() < deadline, "left open: {left:?}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            let wrong = || format!("left open: {left:?}");
+            left.is_empty().then_some(()).ok_or_else(wrong)
+        })
+        .await;
     }
 
     /// The events since this was last asked, as short texts.
@@ -483,9 +480,19 @@ fn told(event: &Event) -> Option<String> {
 
 /// Waits until something holds that others bring about.
 pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
+    poll(PATIENCE, async || match holds() {
+        true => Ok(()),
+        false => Err(format!("waited in vain until {what}")),
+    })
+    .await;
+}
+
+/// Looks until all is well; says what is not when it takes too long.
+async fn poll(limit: Duration, mut look: impl AsyncFnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + limit;
+    while let Err(wrong) = look().await {
+        assert!(Instant::now() < deadline, "{wrong}");
+        // sleeps: how often it is looked at; nothing depends on it
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

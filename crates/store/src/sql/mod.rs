@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 use toolcrib_core::store::StoreError;
 
 pub use call_log::{CallLog, LogState};
-pub use calls::{CallCursor, CallFilter, CallPage, Calls, Ending, NoCursor, Retention};
+pub use calls::{CallCursor, CallFilter, CallPage, Calls, Ending, Retention};
 pub use changes::Revisions;
 pub use custom_tools::{CustomTools, ToolPage};
 pub use grants::GrantBook;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::{Connection, PgConnection, Row};
 use toolcrib_core::store::CustomTool;
@@ -97,6 +97,7 @@ async fn killed_in_the_middle(site: &Site, dice: &mut Dice) -> Vec<String> {
     if dice.below(10) > 0 {
         let _ = tokio::time::timeout(SOON, began).await;
     }
+    // sleeps: it is killed at a moment that nobody chose
     tokio::time::sleep(Duration::from_micros(dice.roll() % 120_000)).await;
     writer.kill().unwrap();
     writer.wait().unwrap();
@@ -136,18 +137,10 @@ async fn settled(site: &Site) {
     let mut db = PgConnection::connect(&site.url).await.unwrap();
     let sql = "SELECT COUNT(*) AS others FROM pg_stat_activity \
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
-    let deadline = Instant::now() + SOON;
-    loop {
-        let others: i64 = sqlx::query(sql)
-            .fetch_one(&mut db)
-            .await
-            .unwrap()
-            .get("others");
-        if others == 0 {
-            break;
-        }
-        assert!(Instant::now() < deadline, "{others} connections stay");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    support::until("no connection but ours is left", async || {
+        let row = sqlx::query(sql).fetch_one(&mut db).await.unwrap();
+        row.get::<i64, _>("others") == 0
+    })
+    .await;
     db.close().await.unwrap();
 }

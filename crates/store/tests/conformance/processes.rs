@@ -50,6 +50,7 @@ async fn a_file_that_is_held_is_read_and_the_log_waits() {
         let tools = tools.clone();
         async move { tools.create(CustomTool::new("b", "x")).await.unwrap_err() }
     });
+    // sleeps: the write should be waiting by now; what follows holds if it is not
     tokio::time::sleep(Duration::from_millis(100)).await;
     // Who opens, and who reads, waits for nobody.
     let other = site.open().await;
@@ -132,11 +133,8 @@ async fn connections_that_were_cut_come_back() {
         store.custom_tools().list(None, 0, 9).await.unwrap().total,
         2
     );
-    let deadline = Instant::now() + SOON;
-    while told.borrow_and_update().custom_tools < 2 {
-        assert!(Instant::now() < deadline);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let both = told.wait_for(|revisions| revisions.custom_tools >= 2);
+    tokio::time::timeout(SOON, both).await.unwrap().unwrap();
 }
 
 /// Closing a file lets go of all locks that a process has on it: opening a store twice must not do that to the first,

@@ -90,6 +90,16 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Waits until something holds that others bring about.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !holds().await {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        // sleeps: how often it is looked at; nothing depends on it
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
 
 /// A Postgres that lives as long as this test process, however that ends: a shell holds it and waits for the end of a
@@ -165,6 +175,7 @@ impl Server {
                 "Postgres does not start: {}",
                 std::fs::read_to_string(log).unwrap_or_default()
             );
+            // sleeps: how often it is looked at; nothing depends on it
             std::thread::sleep(Duration::from_millis(20));
         }
     }

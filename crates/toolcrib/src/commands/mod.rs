@@ -7,13 +7,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::env::{self, Env};
 use crate::failure::Failure;
-use crate::log::{self, Form, Log, REMARK, Sink};
+use crate::log::{Form, Log, REMARK, Sink};
 use crate::printer::Printer;
 
 mod call;
@@ -255,10 +254,9 @@ fn log_form(env: &Env, verb: &Verb) -> Form {
 }
 
 fn log_to_stderr(env: &Env, verb: &Verb) -> (Form, Sink) {
-    // The MCP library tells of every session; that is for those who ask.
     // Commands print the problems of tool files themselves, or were asked for something else.
     let default = if matches!(verb, Verb::Serve(_)) {
-        "info,rmcp=warn"
+        "info"
     } else {
         "warn,toolcrib_core::crib=error,toolcrib_sources::worker=error"
     };
@@ -267,7 +265,6 @@ fn log_to_stderr(env: &Env, verb: &Verb) -> (Form, Sink) {
     let filter = tracing_subscriber::EnvFilter::try_new(with_remarks(wanted))
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(with_remarks(default)));
     let (form, sink) = (log_form(env, verb), Sink::stderr());
-    let filter = filter.and(filter_fn(|meta| !log::tells_messages(meta)));
     let log = Log::new(form, sink.clone()).with_filter(filter);
     let _ = tracing_subscriber::registry().with(log).try_init();
     (form, sink)

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-use crate::serve::mcp::asker;
+use crate::serve::mcp::asker::Stated;
 use crate::serve::mcp::framing::{Line, Read, refusal, write_line};
 use crate::serve::mcp::message::{self, Id, Incoming, Message, Request, Response};
 use crate::serve::mcp::reply::Answer;
@@ -219,7 +219,7 @@ impl Asks {
             "tools/list" => Asks::List,
             "tools/call" => Asks::Call {
                 tool: request.params.text("name").unwrap_or_default().into_owned(),
-                stateless: asker::named(&request.params).is_some(),
+                stateless: Stated::of(&request.params).version.is_some(),
             },
             _ => Asks::Other,
         }

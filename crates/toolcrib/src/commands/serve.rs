@@ -113,7 +113,8 @@ impl Serve {
             () = opened.follow(sources, |found| reasons.settings(found)) => {}
             () = async {
                 while trouble.changed().await.is_ok() {
-                    reasons.watching(trouble.borrow_and_update().clone());
+                    let told = trouble.borrow_and_update().clone();
+                    reasons.sources(told.into_iter().flatten().collect());
                 }
                 std::future::pending().await
             } => {}
@@ -349,14 +350,14 @@ fn who_may(scene: &Scene, auth: &Auth, own: SocketAddr) {
 /// What is wrong with the crib, from two sides, told as one list.
 struct Reasons {
     ready: watch::Sender<Readiness>,
-    found: Mutex<(Vec<String>, Option<String>)>,
+    found: Mutex<(Vec<String>, Vec<String>)>,
 }
 
 impl Reasons {
     fn new(ready: watch::Sender<Readiness>, wrong: Vec<String>) -> Reasons {
         Reasons {
             ready,
-            found: Mutex::new((wrong, None)),
+            found: Mutex::new((wrong, Vec::new())),
         }
     }
 
@@ -365,18 +366,18 @@ impl Reasons {
         self.publish();
     }
 
-    fn watching(&self, reason: Option<String>) {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).1 = reason;
+    fn sources(&self, reasons: Vec<String>) {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).1 = reasons;
         self.publish();
     }
 
     fn publish(&self) {
-        let (mut reasons, watching) = self
+        let (mut reasons, sources) = self
             .found
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        reasons.extend(watching);
+        reasons.extend(sources);
         self.ready.send_replace(Readiness {
             loaded: true,
             reasons,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use toolcrib_sources::{Folder, Sources};
+use toolcrib_sources::{Configuration, Sources};
 
 use super::{Opened, Stamp};
 use crate::config::{Settings, local_folders, trust_entries};
@@ -69,7 +69,7 @@ struct Follower<'a> {
     state: StoreState,
     stamp: Stamp,
     trust: Trust,
-    folders: Vec<Folder>,
+    configuration: Configuration,
     /// The project's tools folders that settings name: who comes to change one ends its trust, until that is undone.
     decisive: Vec<PathBuf>,
     trouble: Vec<String>,
@@ -86,7 +86,7 @@ impl<'a> Follower<'a> {
             state,
             stamp: opened.stamp.clone(),
             trust: opened.trust.clone(),
-            folders: opened.settings.folders.clone(),
+            configuration: Configuration::clone(&sources.configuration()),
             decisive: Vec::new(),
             trouble: trouble.into_iter().collect(),
             waiting: Vec::new(),
@@ -121,9 +121,9 @@ impl<'a> Follower<'a> {
         reasons.extend(self.follow_trust().await);
         reasons.extend(self.follow_settings().await);
         let entries = self.opened.memory.entries_of(self.opened.project.as_ref());
-        trust_entries(&mut self.folders, &entries.await);
+        trust_entries(&mut self.configuration.folders, &entries.await);
         self.sources.regrant(self.opened.memory.grants()).await;
-        self.sources.set_folders(self.folders.clone()).await;
+        self.sources.configure(self.configuration.clone()).await;
         Some(reasons)
     }
 
@@ -134,8 +134,12 @@ impl<'a> Follower<'a> {
         let trust = trust.await;
         if trust.is_trusted() && self.trust.is_trusted() && trust != self.trust {
             // Withdrawn and given again between two looks: withdrawn all the same.
-            let without = opened.without_trust(self.folders.clone());
-            self.sources.set_folders(without).await;
+            let folders = opened.without_trust(self.configuration.folders.clone());
+            let withdrawn = Configuration {
+                folders,
+                ..self.configuration.clone()
+            };
+            self.sources.configure(withdrawn).await;
         }
         self.trust = trust;
         self.note_decisive();
@@ -156,7 +160,8 @@ impl<'a> Follower<'a> {
                 tracing::warn!(%error, hint = error.hint, "settings can't be used; the last ones stand");
                 // Whatever else is wrong: a withdrawn trust is withdrawn.
                 if !trusted {
-                    self.folders = opened.without_trust(std::mem::take(&mut self.folders));
+                    let folders = std::mem::take(&mut self.configuration.folders);
+                    self.configuration.folders = opened.without_trust(folders);
                 }
                 return Some(error.to_string());
             }
@@ -164,10 +169,8 @@ impl<'a> Follower<'a> {
         self.name_what_waits(opened.settings.changed_at_restart(&settings));
         opened.crib.set_default_timeout(settings.default_timeout);
         opened.crib.set_audit(settings.audit);
+        self.configuration = super::configuration(&settings);
         opened.place.safe.set(settings.secrets);
-        let enabled = settings.custom_tools_enabled;
-        self.sources.enable_registered(enabled).await;
-        self.folders = settings.folders;
         None
     }
 

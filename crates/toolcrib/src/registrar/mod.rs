@@ -356,7 +356,7 @@ impl Registrar {
 
     async fn examine(&self, tool: &CustomTool, yes: Yes) -> Result<Examination, CallError> {
         let enabled = match self.sources.get() {
-            Some(sources) => sources.is_registered_enabled(),
+            Some(sources) => sources.configuration().registered,
             None => self.enabled,
         };
         if !enabled {
@@ -383,7 +383,7 @@ impl Registrar {
     /// Waits until the catalog has what was just changed.
     async fn catch_up(&self) {
         if let Some(sources) = self.sources.get() {
-            sources.reread_registered().await;
+            sources.refresh().await;
         }
     }
 }

@@ -47,6 +47,7 @@ impl Dice {
 
     async fn pause(&mut self, most_ms: usize) {
         let pause = Duration::from_millis(self.roll(most_ms) as u64);
+        // sleeps: chaos strikes at moments that nobody chose
         tokio::time::sleep(pause).await;
     }
 }
@@ -83,6 +84,7 @@ async fn caller(scene: Arc<Scene>, n: usize) {
         }
         let (number, url) = scene.crib.lock().unwrap().clone();
         let Some(url) = url else {
+            // sleeps: how often it is looked at; nothing depends on it
             tokio::time::sleep(Duration::from_millis(5)).await;
             continue;
         };
@@ -217,6 +219,7 @@ async fn at_rest(crib: &mut TestCrib, marker: &str) -> usize {
     let mut least = usize::MAX;
     for _ in 0..50 {
         least = least.min(count_descriptors(crib.pid()));
+        // sleeps: the least of many looks counts, because descriptors come and go
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     least
@@ -278,6 +281,7 @@ async fn kill_below(seed: u64, rung: &'static str, rounds: usize, limit: Duratio
         kills += 1;
     }
     while !doomed.0.is_empty() {
+        // sleeps: how often it is looked at; `check` has the deadline
         tokio::time::sleep(Duration::from_millis(20)).await;
         doomed.check();
     }

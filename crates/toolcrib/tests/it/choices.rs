@@ -135,10 +135,18 @@ fn settings_that_run_programs_outside_are_kept_in_a_writable_project() {
             "opencode.json",
             "web/app/.vscode/tasks.json",
             "web/.cursor/mcp.json",
+            "web/.kiro/settings/mcp.json",
+            ".helix/languages.toml",
+            // What git runs and reads by its settings.
+            "scripts/hooks/pre-commit",
+            "shared/git.ini",
         ];
         for file in kept {
             world.write(file, "as it was");
         }
+        let settings =
+            "[core]\n\thooksPath = scripts/hooks\n[include]\n\tpath = ../shared/git.ini\n";
+        world.write(".git/config", settings);
         world.write("src/evil", "planted");
         written(&mut world);
         world.run(&["grant", "hand", "--write", "."]).exits(0);

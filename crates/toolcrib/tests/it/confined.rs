@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use crate::support::ordinary::ordinary;
 use crate::support::{World, shell_tool};
 
 /// Tries one thing after another, and says how each went.
@@ -350,9 +351,10 @@ else:
 #[test]
 fn a_projects_interpreter_changes_nothing_that_other_tools_run() {
     for rung in ["A", "B", "C"] {
-        let world = world(rung);
+        let mut world = world(rung);
         let python = world.write(".venv/bin/python", HOSTILE_PYTHON);
         std::fs::set_permissions(python, std::fs::Permissions::from_mode(0o755)).unwrap();
+        ordinary(&mut world);
         let notes = world.root().join("project/notes.txt").display().to_string();
         let local = call(&world, "attempt", "read", &notes);
         assert_eq!(local["output"], "in the project", "{rung}: {local}");

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::support::ordinary::ordinary;
 use crate::support::{World, eventually};
 
 /// Makes the packages: a wheel of `crib_words`; a source archive of `crib_evil`, whose build would leave canaries at the
@@ -175,6 +176,7 @@ fn world(rung: &str) -> (World, Shop, Vec<PathBuf>) {
         ("UV_INDEX_URL", format!("{own}/simple")),
         ("NPM_CONFIG_REGISTRY", format!("{own}/")),
     ]);
+    ordinary(&mut world);
     (world, shop, canaries)
 }
 

@@ -23,6 +23,7 @@ mod load;
 mod log;
 mod mcp_clients;
 mod mcp_life;
+mod mcp_sessions;
 mod mcp_wire;
 mod names;
 mod new;

@@ -50,7 +50,7 @@ fn world() -> World {
     clippy::disallowed_methods,
     reason = "tests start clients of the product by hand"
 )]
-fn client(world: &World, program: &str, arguments: &[&str]) -> Command {
+pub fn client(world: &World, program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(installed(program));
     command
         .args(arguments)
@@ -121,7 +121,7 @@ fn sdk(program: &str, script: &str, mode: &str, way: Way, version: Option<&str>)
 }
 
 const PYTHON: (&str, &str) = ("python/bin/python", "sdk_client.py");
-const NODE: &str = "npm/node_modules/.bin/node";
+pub const NODE: &str = "npm/node_modules/.bin/node";
 
 #[test]
 fn the_python_sdk_uses_it_without_sessions() {

@@ -51,8 +51,13 @@ async fn a_cancelled_call_dies_and_late_cancels_are_ignored() {
     piped.send(&cancel(77));
     let said = piped.ask(&call(3, "plain", json!({})));
     assert_eq!(said["result"]["content"][0]["text"], "plain\n", "{said}");
-    // Every line was JSON-RPC, though the log is at its loudest.
-    assert_eq!(piped.hang_up().0, Some(0));
+    // Every line was JSON-RPC, though the log is at its loudest, and what was cancelled got no answer.
+    let (code, unasked) = piped.hang_up();
+    assert_eq!(code, Some(0));
+    assert!(
+        unasked.iter().all(|message| message["id"] != 1),
+        "{unasked:?}"
+    );
 }
 
 #[tokio::test]

@@ -110,20 +110,20 @@ async fn the_new_revision_needs_no_hello() {
     assert_eq!(said["result"]["resultType"], "complete");
 }
 
-/// The same request twice: as it is, and with a progress token, which only the library takes.
+/// The same request twice: as it is, and with a progress token, with which anything may come before the answer.
 async fn both_ways(crib: &TestCrib, method: &str, params: Value) -> (Value, Value) {
-    let short = crib
+    let plain = crib
         .post_stateless(&stateless(5, method, params.clone()))
         .await;
     let mut with_token = params;
     with_token["_meta"]["progressToken"] = json!("t");
-    let long = crib.post_stateless(&stateless(5, method, with_token)).await;
-    assert_eq!(short.status(), long.status());
-    (short.answer().await, long.answer().await)
+    let streamed = crib.post_stateless(&stateless(5, method, with_token)).await;
+    assert_eq!(plain.status(), streamed.status());
+    (plain.answer().await, streamed.answer().await)
 }
 
 #[tokio::test]
-async fn the_short_way_says_what_the_library_says() {
+async fn whether_progress_is_wanted_changes_no_answer() {
     let world = world();
     let crib = world.serve();
     let requests = [
@@ -151,10 +151,10 @@ async fn the_short_way_says_what_the_library_says() {
         ),
     ];
     for (method, params) in requests {
-        let (short, long) = both_ways(&crib, method, params.clone()).await;
-        let ended = short.get("result").or(short.get("error"));
-        assert!(ended.is_some_and(Value::is_object), "{params}: {short}");
-        assert_eq!(timeless(short), timeless(long), "{method} {params}");
+        let (plain, streamed) = both_ways(&crib, method, params.clone()).await;
+        let ended = plain.get("result").or(plain.get("error"));
+        assert!(ended.is_some_and(Value::is_object), "{params}: {plain}");
+        assert_eq!(timeless(plain), timeless(streamed), "{method} {params}");
     }
 }
 

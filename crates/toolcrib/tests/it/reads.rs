@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use crate::support::ordinary::ordinary;
 use crate::support::{World, plugin};
 
 const RUNGS: [&str; 3] = ["A", "B", "C"];
@@ -79,6 +80,7 @@ fn world(rung: &str) -> World {
     let hello = plugin::shell("itself-hello", "./scripts/hello", json!({}));
     shells.push(declaring(hello, &itself()));
     world.write_tool("shells.json", plugin::file(&shells));
+    ordinary(&mut world);
     world
 }
 

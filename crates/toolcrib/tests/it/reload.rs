@@ -61,7 +61,7 @@ async fn a_plain_write_ends_up_served_however_it_is_cut() {
     let mut file = std::fs::File::create(&path).unwrap();
     for part in text.as_bytes().chunks(16) {
         std::io::Write::write_all(&mut file, part).unwrap();
-        // Between two parts the crib may well look: the time is the load, nothing waits for it.
+        // sleeps: between two parts the crib may well look: the time is the load, nothing waits for it.
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
     drop(file);
@@ -130,7 +130,7 @@ async fn a_burst_of_files_is_announced_early_and_in_few_steps() {
         for n in 0..FILES {
             world.write_tool(&format!("t{n}.json"), saying(&format!("t{n}"), "x"));
             written.fetch_add(1, Ordering::SeqCst);
-            // The pace of the burst: faster than a change settles.
+            // sleeps: the pace of the burst, faster than a change settles.
             tokio::time::sleep(Duration::from_millis(4)).await;
         }
     };

@@ -34,6 +34,7 @@ async fn saves_fail_no_call_and_leave_no_old_worker() {
     let (written, done) = (AtomicU64::new(0), AtomicBool::new(false));
     let save = async {
         for n in 1..=saves {
+            // sleeps: the pace of the saves, so that each of them is served for a while
             tokio::time::sleep(Duration::from_millis(30)).await;
             written.store(n, Ordering::SeqCst);
             save_program(&world, "echo", &version(n));

@@ -257,6 +257,17 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 "#;
 
+/// A program that answers, and tells whether a package of that name was found.
+const REQUIRES: &str = r#"
+const said = (() => { try { return require("dep"); } catch { return "fine"; } })();
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const asked = JSON.parse(line);
+  const about = { name: "node", description: "d", version: "1", inputSchema: { type: "object" } };
+  const result = asked.method === "initialize" ? about : { status: "healthy", output: said };
+  console.log(JSON.stringify({ jsonrpc: "2.0", id: asked.id, result }));
+});
+"#;
+
 /// The user's own tools start in whatever project this is: no module of it stands in for one that they import.
 #[test]
 fn a_users_own_tools_import_nothing_from_a_project_that_nobody_trusts() {
@@ -268,6 +279,14 @@ fn a_users_own_tools_import_nothing_from_a_project_that_nobody_trusts() {
         world.write("json.py", "raise SystemExit('the clone ran')\n");
         let registered = world.run(&["register", "--name", "own", "--", "python3", "-c", ANSWERS]);
         registered.exits(0);
+        world.write(
+            "node_modules/dep/index.js",
+            "module.exports = 'the clone ran';",
+        );
+        let node = ["register", "--name", "node", "--", "node", "-e", REQUIRES];
+        world.run(&node).exits(0);
+        let ran = world.run(&["call", "node"]).exits(0);
+        assert_eq!(ran.stdout.trim(), "fine", "{rung}");
         let ran = world.run(&["call", "own"]).exits(0);
         assert_eq!(ran.stdout.trim(), "fine", "{rung}");
         let global = world.global_folder();
@@ -276,10 +295,26 @@ fn a_users_own_tools_import_nothing_from_a_project_that_nobody_trusts() {
         std::fs::write(global.join("tool.json"), &shell).unwrap();
         let ran = world.run(&["call", "tool"]).exits(0);
         assert!(ran.stdout.contains("usage"), "{rung}: {}", ran.stdout);
+        let by_env = shell_tool("by-env", "env python3 -m json.tool --help", json!({}));
+        std::fs::write(global.join("by-env.json"), by_env).unwrap();
+        let dep = shell_tool("dep", "node -p 'require(\"dep\")'", json!({}));
+        std::fs::write(global.join("dep.json"), &dep).unwrap();
+        world.run(&["grant", "by-env", "--exec"]).exits(0);
+        let ran = world.run(&["call", "by-env"]).exits(0);
+        assert!(ran.stdout.contains("usage"), "{rung}: {}", ran.stdout);
+        let ran = world.run(&["call", "dep"]);
+        assert!(
+            ran.code != 0 && !ran.stdout.contains("the clone ran"),
+            "{rung}: {ran:?}"
+        );
+        std::fs::remove_file(global.join("dep.json")).unwrap();
         // A project's own tool takes what lies in the project.
         std::fs::remove_file(global.join("tool.json")).unwrap();
         world.write_tool("tool.json", shell);
+        world.write_tool("dep.json", dep);
         world.run(&["trust"]).exits(0);
+        let ran = world.run(&["call", "dep"]).exits(0);
+        assert_eq!(ran.stdout.trim(), "the clone ran", "{rung}");
         let ran = world.run(&["call", "tool"]);
         let said = ran.stdout + &ran.stderr;
         assert!(said.contains("the clone ran"), "{rung}: {said}");

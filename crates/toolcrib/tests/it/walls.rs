@@ -189,8 +189,7 @@ fn a_registered_programs_files_do_not_become_links_to_others() {
 #[test]
 fn a_program_that_fails_to_answer_runs_no_others_for_it() {
     for (rung, mut world) in worlds() {
-        let canary = world.project().join("ran");
-        let script = "#!/bin/sh\nread line\n/usr/bin/env touch \"$0.ran\" 2>/dev/null\n/bin/cat <<END\n\
+        let script = "#!/bin/sh\nread line\n/bin/cat <<END\n\
              {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"name\":\"sh-tool\",\"description\":\"A shell's\",\"version\":\"1\",\"inputSchema\":{\"type\":\"object\"}}}\nEND\n";
         let program = world.write_tool("sh-tool", script);
         executable(&program);
@@ -204,7 +203,8 @@ fn a_program_that_fails_to_answer_runs_no_others_for_it() {
             tool["needs"].to_string().contains("--exec"),
             "{rung}: {tool}"
         );
-        assert!(!canary.exists());
+        // Only by running others it could have said so.
+        assert_ne!(tool["description"], "A shell's", "{rung}");
         world.run(&["grant", "sh-tool", "--all"]).exits(0);
         let show = world.run(&["show", "sh-tool", "--json"]).exits(0).json();
         assert_eq!(show["description"], "A shell's", "{rung}");
@@ -228,7 +228,11 @@ fn links_in_an_environment_or_a_tools_folder_open_nothing() {
         };
         world.write_tool("one.json", plugin("by-link", &lib));
         world.write_tool("two.json", plugin("directly", &direct));
+        let fine = text(world.write("fine", "in the project"));
+        world.write_tool("three.json", plugin("fine", &fine));
         written(&mut world);
+        let ran = world.run(&["call", "fine"]).exits(0);
+        assert_eq!(ran.stdout.trim(), "in the project", "{rung}");
         for tool in ["by-link", "directly"] {
             let ran = world.run(&["call", tool, "--json"]);
             assert!(!ran.stdout.contains("hidden"), "{rung} {tool}: {ran:?}");

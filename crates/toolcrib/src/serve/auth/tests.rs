@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let waited = tokio::time::timeout(PATIENCE, async {
         while !holds().await {
-            // How often it is looked at; nothing depends on it.
+            // sleeps: how often it is looked at; nothing depends on it.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });

@@ -9,7 +9,7 @@ use super::codes;
 use super::message::{Fields, Id, Params, Request};
 use super::peer::Questions;
 use super::reply::Answer;
-use super::revision::Revision;
+use super::revision::{Revision, stands_alone};
 use crate::serve::auth::Who;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -58,75 +58,73 @@ impl<'a> Hello<'a> {
     }
 }
 
-/// The revision that a request names in itself.
-pub fn named<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
-    params.meta.text(VERSION)
+/// What a request says of itself.
+pub struct Stated<'a> {
+    /// The revision that it names, known or not.
+    pub version: Option<Cow<'a, str>>,
+    has_capabilities: bool,
 }
 
-/// Does a request say all that one which stands alone has to?
-pub fn is_complete(params: &Params) -> bool {
-    missing(params).is_empty()
-}
+impl<'a> Stated<'a> {
+    pub fn of(params: &Params<'a>) -> Stated<'a> {
+        let capabilities = params.meta.get(CAPABILITIES);
+        Stated {
+            version: params.meta.text(VERSION),
+            has_capabilities: capabilities.is_some_and(|raw| raw.get().starts_with('{')),
+        }
+    }
 
-/// Takes a request at its own word. It stands alone, so nothing that was said before counts.
-pub fn alone(who: Who, request: &Request) -> Result<Asker, Answer> {
-    let refused = |answer| Err(answer);
-    let version = named(&request.params);
-    let revision = version.as_deref().map(Revision::named);
-    let missing = missing(&request.params);
-    match (revision, missing.is_empty()) {
-        (Some(None), _) => refused(unsupported(
-            &request.id,
-            version.as_deref().unwrap_or_default(),
-        )),
-        (Some(Some(revision)), true) => Ok(Asker {
+    /// Is it all that one which stands alone has to say?
+    pub fn is_complete(&self) -> bool {
+        self.version.is_some() && self.has_capabilities
+    }
+
+    /// Says which fields a request that stands alone lacks.
+    pub fn incomplete(&self, id: &Id) -> Answer {
+        let version = self.version.is_none().then_some(VERSION);
+        let capabilities = (!self.has_capabilities).then_some(CAPABILITIES);
+        let missing: Vec<&str> = version.into_iter().chain(capabilities).collect();
+        let message = format!(
+            "request _meta is missing or has malformed required fields: {}",
+            missing.join(", ")
+        );
+        Answer::error(Some(id), codes::INVALID_PARAMS, &message)
+    }
+
+    /// Takes a request at its own word. It stands alone, so nothing that was said before counts.
+    pub fn alone(&self, who: Who, request: &Request) -> Result<Asker, Answer> {
+        let revision = match &self.version {
+            Some(name) => Revision::named(name).ok_or_else(|| unsupported(&request.id, name))?,
+            None => return Err(self.incomplete(&request.id)),
+        };
+        if !self.has_capabilities {
+            return Err(self.incomplete(&request.id));
+        }
+        Ok(Asker {
             who,
             revision,
             client: client(&request.params).into(),
             questions: Questions::default(),
-        }),
-        _ => refused(incomplete(&request.id, &missing)),
+        })
     }
 }
 
 /// Takes a request in a conversation of lines, where `greeted` is who said `initialize` before, if anybody did.
 pub fn on_lines(greeted: Option<&Asker>, request: &Request) -> Result<Asker, Answer> {
-    let standing_alone = named(&request.params).is_some_and(|version| {
-        is_complete(&request.params) || super::revision::stands_alone(&version)
-    });
+    let stated = Stated::of(&request.params);
+    let newest = stated.version.as_deref().is_some_and(stands_alone);
+    let in_session = !newest && !stated.is_complete();
     match greeted {
-        Some(asker) if !standing_alone && request.method != "server/discover" => Ok(asker.clone()),
+        Some(asker) if in_session && request.method != "server/discover" => Ok(asker.clone()),
         // One may ask whether anybody is there before saying hello.
-        None if !standing_alone && request.method == "ping" => Ok(Asker {
+        None if in_session && request.method == "ping" => Ok(Asker {
             who: Who::owner(),
             revision: Revision::V2025_11_25,
             client: "mcp".into(),
             questions: Questions::default(),
         }),
-        _ => alone(Who::owner(), request),
+        _ => stated.alone(Who::owner(), request),
     }
-}
-
-/// Says which fields a request lacks.
-pub fn incomplete(id: &Id, missing: &[&str]) -> Answer {
-    let message = format!(
-        "request _meta is missing or has malformed required fields: {}",
-        missing.join(", ")
-    );
-    Answer::error(Some(id), codes::INVALID_PARAMS, &message)
-}
-
-/// What a request that stands alone lacks.
-pub fn missing(params: &Params) -> Vec<&'static str> {
-    let mut missing = Vec::new();
-    if named(params).is_none() {
-        missing.push(VERSION);
-    }
-    let capabilities = params.meta.get(CAPABILITIES);
-    if !capabilities.is_some_and(|raw| raw.get().starts_with('{')) {
-        missing.push(CAPABILITIES);
-    }
-    missing
 }
 
 fn unsupported(id: &Id, version: &str) -> Answer {

@@ -208,3 +208,61 @@ impl Drop for OpenQuestion {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> Id {
+        let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
+        Id::of(&raw).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_request_can_be_cancelled_for_as_long_as_it_runs() {
+        let conversation: Arc<Conversation> = Arc::default();
+        let (one, text) = (
+            conversation.begin(&id("1")),
+            conversation.begin(&id("\"1\"")),
+        );
+        let (one, text) = (one.unwrap(), text.unwrap());
+        conversation.cancel(&id("2"));
+        conversation.cancel(&id("1"));
+        one.cancelled().await;
+        assert!(!text.cancelled.is_cancelled(), "another id");
+        drop((one, text));
+        conversation.cancel(&id("1"));
+        assert!(lock(&conversation.running).is_empty());
+    }
+
+    #[test]
+    fn all_of_it_is_bounded() {
+        let conversation: Arc<Conversation> = Arc::default();
+        let begin = |_| conversation.begin(&id("1"));
+        let running: Vec<_> = (0..MAX_RUNNING).filter_map(begin).collect();
+        assert_eq!(running.len(), MAX_RUNNING);
+        assert!(conversation.begin(&id("2")).is_none());
+        drop(running);
+        assert!(conversation.begin(&id("2")).is_some());
+        let ask = |_| conversation.question().ok();
+        let questions: Vec<_> = (0..MAX_QUESTIONS).filter_map(ask).collect();
+        assert_eq!(conversation.question().err(), Some(PeerError::Busy));
+        drop(questions);
+        let mut streams: Vec<_> = (0..=MAX_STREAMS).map(|_| conversation.open()).collect();
+        assert_eq!(lock(&conversation.streams).len(), MAX_STREAMS);
+        let (_, first) = streams.first_mut().unwrap();
+        assert!(first.is_closed(), "the oldest went");
+    }
+
+    #[test]
+    fn of_several_streams_the_newest_is_told() {
+        let conversation: Arc<Conversation> = Arc::default();
+        let (old, _old_messages) = conversation.open();
+        let (new, _new_messages) = conversation.open();
+        assert!(new.is_newest() && !old.is_newest());
+        drop(new);
+        assert!(old.is_newest());
+        conversation.close();
+        assert!(!old.is_newest() && conversation.newest().is_none());
+    }
+}

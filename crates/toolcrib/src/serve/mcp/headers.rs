@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 
-use axum::http::HeaderMap;
+use axum::http::header::AsHeaderName;
+use axum::http::{HeaderMap, HeaderName};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 use super::message::Params;
+
+static METHOD: HeaderName = HeaderName::from_static("mcp-method");
+static NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// A parameter of a tool that is told in a header too (`x-mcp-header` in its schema).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,11 +47,15 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>)
     }
 }
 
-/// The only value of a header; none where it is missing or no text.
-pub fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, String> {
+/// The only value of a header; none where it is missing or no text. `shown` is how people write its name.
+fn single<'a>(
+    headers: &'a HeaderMap,
+    name: impl AsHeaderName,
+    shown: &str,
+) -> Result<Option<&'a str>, String> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (_, Some(_)) => Err(format!("duplicate {name} header")),
+        (_, Some(_)) => Err(format!("duplicate {shown} header")),
         (Some(value), None) => Ok(value.to_str().ok()),
         (None, None) => Ok(None),
     }
@@ -55,7 +63,7 @@ pub fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>,
 
 /// Says where `Mcp-Method` and `Mcp-Name` differ from the message.
 pub fn check(headers: &HeaderMap, method: &str, params: &Params) -> Result<(), String> {
-    match single(headers, "Mcp-Method")? {
+    match single(headers, &METHOD, "Mcp-Method")? {
         None => return Err("missing required Mcp-Method header".to_owned()),
         Some(value) if value != method => {
             return Err(format!(
@@ -73,7 +81,7 @@ pub fn check(headers: &HeaderMap, method: &str, params: &Params) -> Result<(), S
     let Some(named) = params.text(field) else {
         return Ok(());
     };
-    let Some(value) = single(headers, "Mcp-Name")? else {
+    let Some(value) = single(headers, &NAME, "Mcp-Name")? else {
         return Err(format!("missing required Mcp-Name header for `{method}`"));
     };
     let decoded = decoded(value).ok_or("Mcp-Name header is not valid Base64")?;
@@ -95,7 +103,7 @@ pub fn check_params(
         let place = path.join(".");
         let value = path.iter().try_fold(arguments, |value, key| value.get(key));
         let value = value.and_then(plain);
-        match (single(headers, header)?, value) {
+        match (single(headers, header.as_str(), header)?, value) {
             (None, None) => {}
             (Some(_), None) => {
                 return Err(format!(

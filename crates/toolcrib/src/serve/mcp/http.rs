@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use toolcrib_core::{BoxFuture, CallError, ErrorCode};
@@ -17,9 +16,9 @@ use toolcrib_core::{BoxFuture, CallError, ErrorCode};
 use super::asker::Asker;
 use super::conversation::{Conversation, MAX_RUNNING, QUEUE};
 use super::message::{self, Id, Incoming, Malformed, Message, Notification, Request};
-use super::methods::{Channel, Later, Reply, with_hint};
+use super::methods::{Channel, Later, Reply, ready, together, with_hint};
 use super::notices::{Changes, LIST_CHANGED};
-use super::reply::{Answer, array, notification};
+use super::reply::{Answer, notification};
 use super::routing::{self, Refused, Route};
 use super::session::Session;
 use super::{Mcp, call, codes, stream};
@@ -27,7 +26,7 @@ use crate::serve::Served;
 use crate::serve::auth::{Who, missing, refuse};
 use crate::serve::rest::{ErrorResponse, read};
 
-const SESSION_HEADER: &str = "mcp-session-id";
+static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// What stands at `/mcp`.
 pub fn door(
@@ -56,6 +55,7 @@ pub fn door(
                     if let Some(refusal) = who.refuse_messages(&body) {
                         return refusal;
                     }
+                    mcp.loaded().await;
                     post(&mcp, who, &parts.headers, &body).await
                 }
                 Method::GET => listen(&mcp, &who, &parts.headers),
@@ -67,7 +67,7 @@ pub fn door(
     }
 }
 
-fn has(headers: &HeaderMap, name: axum::http::HeaderName, kind: &str) -> bool {
+fn has(headers: &HeaderMap, name: HeaderName, kind: &str) -> bool {
     let value = headers.get(name).and_then(|value| value.to_str().ok());
     value.is_some_and(|value| value.contains(kind))
 }
@@ -124,6 +124,9 @@ async fn one(
 ) -> Result<Response, Refused> {
     match routing::route(mcp, who.clone(), headers, &request)? {
         Route::Initialize(hello) => {
+            if let Err(error) = who.may_use(&request.method) {
+                return Ok(refuse(error, None));
+            }
             let asker = hello.asker(who.clone());
             let (name, version) = (&*hello.client, &*hello.version);
             let sessions = &mcp.sessions;
@@ -145,7 +148,7 @@ async fn one(
             };
             let answer = Answer::result(&request.id, &mcp.greeting(asker.revision));
             let mut response = stream::json(StatusCode::OK, answer.body);
-            response.headers_mut().insert(SESSION_HEADER, id);
+            response.headers_mut().insert(&SESSION_HEADER, id);
             Ok(response)
         }
         Route::Alone(asker) => {
@@ -205,7 +208,7 @@ fn asker(who: Who, session: &Session) -> Asker {
 fn detached(mcp: &Mcp, conversation: &Arc<Conversation>, id: &Id, work: Later) -> Later {
     let Some(running) = conversation.begin(id) else {
         let answer = too_many(id);
-        return Box::pin(std::future::ready(Some(answer)));
+        return ready(answer);
     };
     let (sender, answer) = oneshot::channel();
     let given_up = mcp.served.given_up.clone();
@@ -251,20 +254,19 @@ async fn batch(
     let (channel, messages) = channel(true, Some(conversation.clone()));
     let mut answers: Vec<Later> = Vec::new();
     for item in items {
-        let now = |answer| Box::pin(std::future::ready(Some(answer))) as Later;
         match message::read_one(item.get().as_bytes()) {
             Err(Malformed { code, id, reason }) => {
-                answers.push(now(Answer::error(id.as_ref(), code, &reason)));
+                answers.push(ready(Answer::error(id.as_ref(), code, &reason)));
             }
             Ok(Message::Request(request)) if request.method == "initialize" => {
                 let message = "`initialize` comes alone";
                 let answer = Answer::error(Some(&request.id), codes::INVALID_REQUEST, message);
-                answers.push(now(answer));
+                answers.push(ready(answer));
             }
             Ok(Message::Request(request)) => {
                 let id = request.id.clone();
                 answers.push(match mcp.answer(&asker, channel.clone(), request) {
-                    Reply::Now(answer) => now(answer),
+                    Reply::Now(answer) => ready(answer),
                     Reply::Later(work) => detached(mcp, &conversation, &id, work),
                 });
             }
@@ -275,19 +277,13 @@ async fn batch(
     if answers.is_empty() {
         return Ok(stream::empty(StatusCode::ACCEPTED));
     }
-    let work: Later = Box::pin(async {
-        let answers: Vec<Answer> = join_all(answers).await.into_iter().flatten().collect();
-        (!answers.is_empty()).then(|| Answer {
-            body: array(&answers),
-            code: None,
-        })
-    });
+    let work = together(answers);
     Ok(stream::answer(messages, work, |_| StatusCode::OK).await)
 }
 
 /// The session that a request is of.
 fn session(mcp: &Mcp, who: &Who, headers: &HeaderMap, id: Option<&Id>) -> Result<Session, Refused> {
-    let Some(shown) = headers.get(SESSION_HEADER) else {
+    let Some(shown) = headers.get(&SESSION_HEADER) else {
         let message = "Bad Request: Session ID is required";
         let answer = Answer::error(id, codes::INVALID_REQUEST, message);
         return Err(Refused::new(StatusCode::BAD_REQUEST, answer));

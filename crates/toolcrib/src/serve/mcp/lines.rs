@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
@@ -15,9 +14,9 @@ use super::conversation::{Conversation, Outlet, QUEUE};
 use super::framing::{Line, Read, refusal};
 use super::http::{cancelled, too_many};
 use super::message::{self, Id, Incoming, Malformed, Message, Notification, Request};
-use super::methods::{Channel, Later, Reply};
+use super::methods::{Channel, Later, Reply, ready, together};
 use super::notices::{Changes, LIST_CHANGED};
-use super::reply::{Answer, array, notification};
+use super::reply::{Answer, notification};
 use super::{Mcp, codes};
 use crate::serve::auth::Who;
 use crate::serve::http::GRACE;
@@ -184,24 +183,22 @@ impl Client {
         }
         let mut answers: Vec<Later> = Vec::new();
         for item in items {
-            let now = |answer| Box::pin(std::future::ready(Some(answer))) as Later;
             let reply = match message::read_one(item.get().as_bytes()) {
                 Ok(message) => self.reply(message),
                 Err(Malformed { code, id, reason }) => {
-                    answers.push(now(Answer::error(id.as_ref(), code, &reason)));
+                    answers.push(ready(Answer::error(id.as_ref(), code, &reason)));
                     continue;
                 }
             };
             answers.extend(reply.map(|(id, reply)| match reply {
-                Reply::Now(answer) => now(answer),
-                Reply::Later(work) => self.begin(&id, work).unwrap_or_else(now),
+                Reply::Now(answer) => ready(answer),
+                Reply::Later(work) => self.begin(&id, work).unwrap_or_else(ready),
             }));
         }
         let outlet = self.outlet.clone();
         self.running.spawn(async move {
-            let answers: Vec<Answer> = join_all(answers).await.into_iter().flatten().collect();
-            if !answers.is_empty() {
-                let _ = outlet.send(array(&answers)).await;
+            if let Some(answer) = together(answers).await {
+                let _ = outlet.send(answer.body).await;
             }
         });
     }

@@ -53,7 +53,12 @@ impl<'a> Fields<'a> {
     }
 
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        self.read::<Text>(name).map(|text| text.0)
+        let raw = self.get(name)?.get();
+        // Nearly all text is as it stands between its quotes.
+        match raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
+            Some(plain) if !plain.contains('\\') => Some(plain.into()),
+            _ => serde_json::from_str::<Text>(raw).ok().map(|text| text.0),
+        }
     }
 
     pub fn value(&self, name: &str) -> Option<Value> {

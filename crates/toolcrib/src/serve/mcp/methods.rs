@@ -3,18 +3,35 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use toolcrib_core::{BoxFuture, CallError};
 
 use super::asker::Asker;
 use super::conversation::{Conversation, Outlet};
 use super::message::Request;
-use super::reply::Answer;
+use super::reply::{Answer, array};
 use super::revision::Revision;
 use super::{COMPLETE, Mcp, call, codes, lists, resources, subscribe};
 
 /// An answer that takes its time; none to a request that was cancelled.
 pub type Later = BoxFuture<'static, Option<Answer>>;
+
+/// An answer that is there already, for those who wait anyway.
+pub fn ready(answer: Answer) -> Later {
+    Box::pin(std::future::ready(Some(answer)))
+}
+
+/// The answers to what came at once, as one array; none where all were cancelled.
+pub fn together(answers: Vec<Later>) -> Later {
+    Box::pin(async {
+        let answers: Vec<Answer> = join_all(answers).await.into_iter().flatten().collect();
+        (!answers.is_empty()).then(|| Answer {
+            body: array(&answers),
+            code: None,
+        })
+    })
+}
 
 pub enum Reply {
     Now(Answer),

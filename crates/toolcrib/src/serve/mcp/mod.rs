@@ -31,6 +31,8 @@ mod stream;
 mod subscribe;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use self::lists::Lists;
 use self::session::Sessions;
@@ -47,7 +49,12 @@ pub struct Mcp {
     served: Arc<Served>,
     lists: Lists,
     sessions: Sessions,
+    /// The first catalog stands; from then on nobody has to look.
+    loaded: AtomicBool,
 }
+
+/// How long a request waits for the first catalog. Clients that were there before a restart ask at once.
+const LOADING: Duration = Duration::from_secs(10);
 
 impl Mcp {
     pub fn new(served: Arc<Served>) -> Arc<Mcp> {
@@ -55,6 +62,23 @@ impl Mcp {
             served,
             lists: Lists::default(),
             sessions: Sessions::default(),
+            loaded: AtomicBool::new(false),
         })
+    }
+
+    /// Waits until the tools are there, so that nobody is told of a tool that there is none.
+    async fn loaded(&self) {
+        if self.loaded.load(Ordering::Acquire) {
+            return;
+        }
+        // Where nobody tells, it was loaded before anybody could ask.
+        let Some(mut ready) = self.served.ready.clone() else {
+            return;
+        };
+        let loaded = ready.wait_for(|ready| ready.loaded);
+        // Who never gets ready says so at `/readyz`, and serves what there is.
+        if let Ok(Ok(_)) = tokio::time::timeout(LOADING, loaded).await {
+            self.loaded.store(true, Ordering::Release);
+        }
     }
 }

@@ -142,4 +142,40 @@ mod tests {
         assert!(!some.has(Question::Sample));
         assert_eq!(Questions::of_bits(some.bits()), some);
     }
+    #[tokio::test]
+    async fn a_question_goes_where_the_client_listens_once_the_request_has_no_stream() {
+        let conversation: Arc<Conversation> = Arc::default();
+        let (outlet, gone) = tokio::sync::mpsc::channel(1);
+        drop(gone);
+        let client = Client {
+            conversation: conversation.clone(),
+            outlet,
+            questions: Questions(bit(Question::Roots)),
+        };
+        let limit = Duration::from_secs(20);
+        let ask = || client.ask(Question::Roots, Value::Null, limit);
+        assert_eq!(ask().await, Err(PeerError::Gone));
+        let (_open, mut messages) = conversation.open();
+        let asking = async {
+            let asked: Value = serde_json::from_slice(&messages.recv().await.unwrap()).unwrap();
+            assert_eq!(
+                (&asked["method"], &asked["params"]),
+                (&json!("roots/list"), &json!({}))
+            );
+            let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
+            let answer = answer.to_string();
+            match super::super::message::read_one(answer.as_bytes()) {
+                Ok(super::super::message::Message::Response(one)) => conversation.answered(&one),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (answered, ()) = tokio::join!(ask(), asking);
+        assert_eq!(answered, Ok(json!({"roots": []})));
+        // Taken back when nobody waits any more.
+        let asked = tokio::time::timeout(Duration::from_millis(1), ask()).await;
+        assert!(asked.is_err());
+        messages.recv().await.unwrap();
+        let told: Value = serde_json::from_slice(&messages.recv().await.unwrap()).unwrap();
+        assert_eq!(told["method"], "notifications/cancelled");
+    }
 }

@@ -1,17 +1,17 @@
 //! Where a message over HTTP goes: into a session, or by itself. Its headers must agree with it, else it goes nowhere.
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::asker::{self, Asker, Hello};
+use super::asker::{Asker, Hello, Stated};
 use super::message::{Message, Request};
 use super::reply::Answer;
 use super::revision::{self, Revision};
 use super::{Mcp, codes, headers, stream};
 use crate::serve::auth::Who;
 
-const VERSION_HEADER: &str = "mcp-protocol-version";
+static VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Why a message goes nowhere.
 pub struct Refused(Box<Response>);
@@ -44,7 +44,7 @@ pub enum Route<'a> {
 
 /// The revision that the headers name, known or not.
 fn version<'a>(headers: &'a HeaderMap, known_only: bool) -> Result<Option<&'a str>, Refused> {
-    let Some(value) = headers.get(VERSION_HEADER) else {
+    let Some(value) = headers.get(&VERSION_HEADER) else {
         return Ok(None);
     };
     let wrong =
@@ -99,17 +99,20 @@ pub fn route<'a>(
             message,
         )))
     };
-    let named = asker::named(&request.params);
-    let header = version(headers, named.is_none())?;
+    let stated = Stated::of(&request.params);
+    let header = version(headers, stated.version.is_none())?;
     let header_alone = header.is_some_and(revision::stands_alone);
+    // The newest revision has no such method: what comes in its form is a request like any other.
     if request.method == "initialize" {
-        return initialize(headers, header, request).map(Route::Initialize);
+        let hello = Hello::of(&request.params);
+        if hello.is_some() || !stated.is_complete() {
+            return initialize(headers, header, request, hello).map(Route::Initialize);
+        }
     }
     let discovers = request.method == "server/discover";
-    let Some(named) = named else {
+    let Some(named) = &stated.version else {
         if discovers || header_alone {
-            let missing = asker::missing(&request.params);
-            return Err(Refused::bad(asker::incomplete(&request.id, &missing)));
+            return Err(Refused::bad(stated.incomplete(&request.id)));
         }
         return Ok(Route::Session);
     };
@@ -118,7 +121,7 @@ pub fn route<'a>(
             let message = "request _meta protocolVersion requires MCP-Protocol-Version header";
             return refused(codes::HEADER_MISMATCH, message);
         }
-        Some(header) if header != named => {
+        Some(header) if header != *named => {
             let message = format!(
                 "MCP-Protocol-Version header ({header}) does not match request _meta protocolVersion ({named})"
             );
@@ -126,14 +129,15 @@ pub fn route<'a>(
         }
         Some(_) => {}
     }
-    let alone = discovers || header_alone || asker::is_complete(&request.params);
+    let alone = discovers || header_alone || stated.is_complete();
     if !alone {
         return Ok(Route::Session);
     }
     if header_alone && let Err(reason) = agree(mcp, headers, request) {
         return refused(codes::HEADER_MISMATCH, &reason);
     }
-    asker::alone(who, request)
+    stated
+        .alone(who, request)
         .map(Route::Alone)
         .map_err(Refused::bad)
 }
@@ -142,6 +146,7 @@ fn initialize<'a>(
     headers: &HeaderMap,
     header: Option<&str>,
     request: &Request<'a>,
+    hello: Option<Hello<'a>>,
 ) -> Result<Hello<'a>, Refused> {
     let refused = |code: i32, message: &str| {
         Err(Refused::bad(Answer::error(
@@ -150,7 +155,7 @@ fn initialize<'a>(
             message,
         )))
     };
-    let Some(hello) = Hello::of(&request.params) else {
+    let Some(hello) = hello else {
         return refused(codes::INVALID_PARAMS, "`protocolVersion` must be text");
     };
     if let Some(header) = header

@@ -196,3 +196,82 @@ impl Ended {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::tests::fixture::TestServer;
+
+    #[tokio::test]
+    async fn an_id_says_all_and_counts_for_who_got_it() {
+        let server = TestServer::start().await;
+        let (served, sessions) = (&server.served, Sessions::default());
+        let who = Who::owner();
+        let begin = |name: &str| {
+            let client = (name, "1.0");
+            let questions = Questions::of_bits(5);
+            let begun = sessions.begin(served, &who, Revision::V2025_06_18, client, questions);
+            begun.unwrap()
+        };
+        let id = begin("cl\u{e4}ude \"x\"");
+        assert!(
+            id.bytes().all(|byte| byte.is_ascii_graphic()) && id.len() < 400,
+            "{id}"
+        );
+        let found = sessions.find(served, &who, &id).unwrap();
+        assert_eq!(
+            (&*found.client, &*found.version),
+            ("cl\u{e4}ude \"x\"", "1.0")
+        );
+        assert_eq!(found.revision, Revision::V2025_06_18);
+        assert_eq!(found.questions.bits(), 5);
+        assert!(!sessions.is_older(&found) && Sessions::default().is_older(&found));
+        let longest = "\u{1F600}".repeat(64);
+        assert!(sessions.find(served, &who, &begin(&longest)).is_some());
+
+        for at in 0..id.len() {
+            let mut forged = id.clone().into_bytes();
+            forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
+            let forged = String::from_utf8(forged).unwrap();
+            assert!(sessions.find(served, &who, &forged).is_none(), "{at}");
+        }
+        for odd in [
+            "",
+            "x",
+            &id[1..],
+            &id[..id.len() - 2],
+            &format!("{id}AA"),
+            &"A".repeat(9_000),
+        ] {
+            assert!(sessions.find(served, &who, odd).is_none(), "{odd}");
+        }
+        let other = Sessions::default();
+        assert!(other.find(served, &who, &id).is_none(), "another key");
+    }
+
+    #[tokio::test]
+    async fn what_rests_is_not_kept_and_what_ended_is() {
+        let server = TestServer::start().await;
+        let (served, sessions, who) = (&server.served, Sessions::default(), Who::owner());
+        let begin = || {
+            let version = Revision::V2025_11_25;
+            let begun = sessions.begin(served, &who, version, ("a", ""), Questions::default());
+            let id = begun.unwrap();
+            let session = sessions.find(served, &who, &id).unwrap();
+            (id, session)
+        };
+        let (id, first) = begin();
+        let held = sessions.conversation(&first);
+        for _ in 0..2_000 {
+            drop(sessions.conversation(&begin().1));
+        }
+        assert!(lock(&sessions.live).len() < 200);
+        assert!(Arc::ptr_eq(&held, &sessions.conversation(&first)));
+        sessions.end(&first);
+        assert!(sessions.find(served, &who, &id).is_none());
+        for _ in 0..MAX_ENDED {
+            sessions.end(&begin().1);
+        }
+        assert_eq!(lock(&sessions.ended).all.len(), MAX_ENDED);
+    }
+}

@@ -16,10 +16,7 @@ use super::reply::Answer;
 
 /// A quiet stream says so this often; otherwise proxies and clients would take it for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-const UNBUFFERED: (HeaderName, HeaderValue) = (
-    HeaderName::from_static("x-accel-buffering"),
-    HeaderValue::from_static("no"),
-);
+static BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 pub fn json(status: StatusCode, body: Vec<u8>) -> Response {
     let kind = HeaderValue::from_static("application/json");
@@ -34,7 +31,8 @@ pub fn events(messages: impl Stream<Item = Vec<u8>> + Send + 'static) -> Respons
     });
     let events = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     let mut response = events.into_response();
-    response.headers_mut().insert(UNBUFFERED.0, UNBUFFERED.1);
+    let unbuffered = HeaderValue::from_static("no");
+    response.headers_mut().insert(&BUFFERING, unbuffered);
     response
 }
 

@@ -1,5 +1,6 @@
 //! Drives the real router over a real port: every route, every refusal, and how it stops.
 
+mod asks;
 pub(in crate::serve) mod fixture;
 mod progress;
 mod refusals;

@@ -139,6 +139,20 @@ impl Piped {
         }
     }
 
+    /// The next line as it is, where none came unasked.
+    #[track_caller]
+    pub fn wait_line(&mut self) -> String {
+        assert!(self.unread.is_empty(), "{:?}", self.unread);
+        let line = self.lines.recv_timeout(PATIENCE);
+        line.expect("a line in time")
+    }
+
+    /// The next line, which may be an array.
+    #[track_caller]
+    pub fn wait_any(&mut self) -> Value {
+        serde_json::from_str(&self.wait_line()).expect("JSON on stdout")
+    }
+
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
         self.wait(&format!("answer {id}"), |message| message["id"] == id)
@@ -180,6 +194,13 @@ pub struct Stream {
 }
 
 impl Stream {
+    pub fn of(response: reqwest::Response) -> Stream {
+        Stream {
+            response,
+            buffer: String::new(),
+        }
+    }
+
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
@@ -250,10 +271,7 @@ impl TestCrib {
         }
         let sent = tokio::time::timeout(PATIENCE, request.send()).await;
         let response = sent.expect("an answer in time").unwrap();
-        Stream {
-            response,
-            buffer: String::new(),
-        }
+        Stream::of(response)
     }
 
     /// Posts a request of 2026-07-28 with the headers that belong to it.
@@ -326,9 +344,6 @@ impl Session<'_> {
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
-        Stream {
-            response,
-            buffer: String::new(),
-        }
+        Stream::of(response)
     }
 }

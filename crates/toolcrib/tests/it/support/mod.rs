@@ -449,6 +449,7 @@ pub async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
     let deadline = Instant::now() + PATIENCE;
     while !holds().await {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
+        // sleeps: how often it is looked at; nothing depends on it
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -135,6 +135,7 @@ pub async fn all_gone(marker: &str) -> Duration {
             begin.elapsed() < LIMIT,
             "after {LIMIT:?} there live {left:#?}"
         );
+        // sleeps: how often it is looked at; nothing depends on it
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -12,7 +12,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::folder::Reread;
+use super::compare::Reread;
 
 /// A change has settled when nothing more was heard for this long.
 const QUIET: Duration = Duration::from_millis(8);

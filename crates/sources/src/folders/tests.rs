@@ -10,14 +10,18 @@ use std::time::{Duration, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 
-use super::*;
+use toolcrib_core::{Access, Scope, Update};
+
+use super::compare::Reread;
+use super::look::{Look, WatchedFolder};
+use super::{Folder, LastGood, Needs};
 use crate::testing::place;
 
 /// Writes down what it is asked.
 #[derive(Default)]
-struct PendingEntry(Mutex<Vec<String>>);
+struct Asked(Mutex<Vec<String>>);
 
-impl PendingEntry {
+impl Asked {
     fn note(&self, what: &str, file: &str) {
         self.0.lock().unwrap().push(format!("{what} {file}"));
     }
@@ -27,7 +31,7 @@ impl PendingEntry {
     }
 }
 
-impl LastGood for PendingEntry {
+impl LastGood for Asked {
     fn read(&self, _: &Path, file: &str) -> Option<Vec<u8>> {
         self.note("read", file);
         None
@@ -49,8 +53,8 @@ impl LastGood for PendingEntry {
 struct Scene {
     _dir: tempfile::TempDir,
     shelf: WatchedFolder,
-    place: Arc<Place>,
-    asked: PendingEntry,
+    needs: Needs,
+    asked: Arc<Asked>,
 }
 
 fn scene(access: Access) -> Scene {
@@ -63,11 +67,15 @@ fn scene(access: Access) -> Scene {
         trusted: Vec::new(),
         programs: true,
     };
+    let asked = Arc::<Asked>::default();
     Scene {
         _dir: dir,
-        shelf: WatchedFolder::new(folder),
-        place: place(None),
-        asked: PendingEntry::default(),
+        shelf: WatchedFolder::new(Arc::new(folder)),
+        needs: Needs {
+            place: place(None),
+            last_good: asked.clone(),
+        },
+        asked,
     }
 }
 
@@ -91,10 +99,10 @@ impl Scene {
 
     /// The names of the files that gave an update.
     fn look(&mut self, reread: &Reread) -> Vec<String> {
-        let Seen {
+        let Look {
             updates, memory, ..
-        } = self.shelf.look(reread, &self.place, &self.asked);
-        memory.store(&self.asked);
+        } = self.shelf.look(reread, &self.needs);
+        memory.store(self.asked.as_ref());
         let name = |update: &Update| update.key.0.rsplit('/').next().unwrap().to_owned();
         updates.iter().map(name).collect()
     }
@@ -196,9 +204,8 @@ fn only_what_changed_is_kept_and_what_is_gone_is_forgotten() {
 #[test]
 fn nothing_stands_in_for_an_untrusted_projects_files() {
     let mut scene = scene(Access::Open);
-    scene.shelf.folder.access = Access::Untrusted {
-        project: scene.shelf.folder.path.clone(),
-    };
+    let project = scene.shelf.folder.path.clone();
+    Arc::make_mut(&mut scene.shelf.folder).access = Access::Untrusted { project };
     scene.write("a", "one");
     std::fs::write(scene.path("b.json"), "{ nonsense").unwrap();
     scene.look(&Reread::Nothing);
@@ -215,14 +222,12 @@ fn of_an_untrusted_project_no_more_is_read_than_a_scan_may_cost() {
         std::fs::write(scene.path(&format!("{number}.py")), &text).unwrap();
     }
     let mut problems = |access: Access| {
-        scene.shelf = WatchedFolder::new(Folder {
+        scene.shelf = WatchedFolder::new(Arc::new(Folder {
             access,
-            ..scene.shelf.folder.clone()
-        });
-        let seen = scene
-            .shelf
-            .look(&Reread::Nothing, &scene.place, &scene.asked);
-        let problems = seen.updates.into_iter().flat_map(|update| update.problems);
+            ..Folder::clone(&scene.shelf.folder)
+        }));
+        let look = scene.shelf.look(&Reread::Nothing, &scene.needs);
+        let problems = look.updates.into_iter().flat_map(|update| update.problems);
         problems.collect::<Vec<_>>()
     };
     assert_eq!(problems(Access::Open), []);
@@ -263,7 +268,7 @@ fn a_folder_that_is_home_or_leads_out_is_neither_walked_nor_watched() {
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(target, &link).unwrap();
         let mut scene = scene(Access::Open);
-        scene.shelf = WatchedFolder::new(Folder {
+        scene.shelf = WatchedFolder::new(Arc::new(Folder {
             path: link.clone(),
             scope: Scope::Local,
             rank: 0,
@@ -272,8 +277,8 @@ fn a_folder_that_is_home_or_leads_out_is_neither_walked_nor_watched() {
             },
             trusted: Vec::new(),
             programs: true,
-        });
-        assert!(!scene.shelf.may_be_watched(&scene.place));
+        }));
+        assert!(!scene.shelf.may_be_watched(&scene.needs.place));
         assert_eq!(scene.look(&Reread::Nothing), ["tools"]);
         assert_eq!(scene.asked.take(), Vec::<String>::new());
     }
