@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
 use crate::middleware::{self, Middleware, Needs, Next, Record};
@@ -12,14 +11,14 @@ use crate::registry::Clock;
 use crate::store::CallBook;
 use crate::{
     Call, CallError, CallResult, Caller, Catalog, Change, Context, ErrorCode, Event, Events,
-    Outputs, Registry, Update,
+    Object, Outputs, Registry, Update,
 };
 
 /// What a surface asks for.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub tool: String,
-    pub arguments: Map<String, Value>,
+    pub arguments: Object,
     pub caller: Caller,
     pub context: Context,
 }

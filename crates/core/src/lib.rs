@@ -13,6 +13,8 @@
 //! | registry | swaps catalogs | [`Registry`] |
 //! | call | one use of a tool | [`Call`] |
 //! | outcome | what a call gave | [`Outcome`] |
+//! | content | the blocks of a result in MCP's own form | [`Content`], [`Block`] |
+//! | JSON | text that passes through, and its value | [`Json`], [`Object`] |
 //! | caller | who asks: client, agent, session | [`Caller`] |
 //! | middleware | a link of the chain every call passes | [`middleware::Middleware`] |
 //! | trust | yes to a folder's code | [`Access::Untrusted`] |
@@ -26,10 +28,12 @@
 
 pub mod call;
 pub mod catalog;
+pub mod content;
 pub mod crib;
 pub mod error;
 pub mod event;
 pub mod grant;
+pub mod json;
 pub mod mask;
 pub mod middleware;
 pub mod options;
@@ -46,10 +50,12 @@ pub mod words;
 
 pub use call::{Call, Caller, Context, Progress};
 pub use catalog::Catalog;
+pub use content::{Block, Content};
 pub use crib::{Audit, Crib, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Events};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
+pub use json::{Json, JsonError, Object};
 pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};

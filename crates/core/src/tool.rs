@@ -10,7 +10,8 @@ use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
 use crate::standing::{Health, Standing};
 use crate::{
-    BoxFuture, Call, CallResult, Hidden, Permit, Reads, Schema, Scope, SourceKind, Ungranted,
+    BoxFuture, Call, CallResult, Hidden, Json, Object, Permit, Reads, Schema, Scope, SourceKind,
+    Ungranted,
 };
 
 /// The longest name a tool may have.
@@ -94,6 +95,12 @@ pub struct Spec {
     pub tags: Vec<String>,
     pub aliases: Vec<String>,
     pub metadata: Map<String, Value>,
+    /// What a person reads instead of the name.
+    pub title: Option<String>,
+    /// MCP's icons of the tool: a list, listed as it is.
+    pub icons: Option<Json>,
+    /// MCP's `_meta` of the tool, listed as it is.
+    pub meta: Option<Object>,
     /// The tool's own time limit; the crib's default holds where it is unset.
     pub timeout: Option<Duration>,
     pub retries: Retries,
@@ -114,6 +121,9 @@ impl Spec {
             tags: Vec::new(),
             aliases: Vec::new(),
             metadata: Map::new(),
+            title: None,
+            icons: None,
+            meta: None,
             timeout: None,
             retries: Retries::default(),
             annotations: Annotations::default(),

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::store::Recorded;
@@ -39,8 +39,8 @@ impl CallBook for Pages {
         })
     }
 
-    fn argument_hash(&self, arguments: &Map<String, Value>) -> Option<String> {
-        Some(format!("hash of {}", Value::Object(arguments.clone())))
+    fn argument_hash(&self, arguments: &crate::Object) -> Option<String> {
+        Some(format!("hash of {}", arguments.json().value()))
     }
 }
 
@@ -143,7 +143,7 @@ fn request(tool: &str, arguments: Value) -> Request {
     };
     Request {
         tool: tool.into(),
-        arguments,
+        arguments: arguments.into(),
         caller: Caller::new("test"),
         context: Context::new("0001"),
     }

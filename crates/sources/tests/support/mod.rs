@@ -121,7 +121,7 @@ impl World {
         self.crib
             .call(Request {
                 tool: tool.into(),
-                arguments,
+                arguments: arguments.into(),
                 caller,
                 context: Context::noop(),
             })

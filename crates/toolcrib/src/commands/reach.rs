@@ -5,8 +5,8 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
-use toolcrib_core::{CallError, Caller, Context, ErrorCode, Request, crib};
+use serde_json::{Value, json};
+use toolcrib_core::{CallError, Caller, Context, ErrorCode, Object, Request, crib};
 use toolcrib_sources::{Follow, Sources};
 
 use super::{Scene, Target};
@@ -16,7 +16,8 @@ use crate::failure::Failure;
 use crate::open::Opened;
 use crate::serve::socket::LOGIN_PATH;
 use crate::wire::{
-    CheckView, ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
+    CallBody, CheckView, ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList,
+    ToolView,
 };
 
 pub enum Reach {
@@ -135,11 +136,7 @@ impl Reach {
         }
     }
 
-    pub async fn call(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-    ) -> Result<OutcomeView, Failure> {
+    pub async fn call(&self, name: &str, arguments: Object) -> Result<OutcomeView, Failure> {
         match self {
             Reach::Here(opened, _) => {
                 let mut context = Context::new(uuid::Uuid::now_v7().to_string());
@@ -156,7 +153,10 @@ impl Reach {
                 there
                     .post(
                         &format!("/tools/{}/call", path_safe(name)?),
-                        &json!({"arguments": arguments}),
+                        &CallBody {
+                            arguments,
+                            ..CallBody::default()
+                        },
                     )
                     .await
             }

@@ -6,10 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use toolcrib_core::{
-    Access, Attachment, AttachmentKind, CallError, Catalog, Context, ErrorCode, Outcome, Tool,
+    Access, Attachment, AttachmentKind, Block, CallError, Catalog, Content, Context, ErrorCode,
+    Json, Object, Outcome, Tool,
 };
 
 /// How long a client may take a list for fresh. Changes are announced, so this only bounds what nobody listens for.
@@ -35,10 +37,13 @@ fn tool(tool: &Tool) -> Value {
     let spec = &tool.spec;
     let mut view = Map::new();
     view.insert("name".into(), tool.name().into());
-    if let Some(title) = &spec.annotations.title {
+    if let Some(title) = spec.title.as_ref().or(spec.annotations.title.as_ref()) {
         view.insert("title".into(), title.as_str().into());
     }
     view.insert("description".into(), spec.description.as_str().into());
+    if let Some(icons) = &spec.icons {
+        view.insert("icons".into(), icons.value().clone());
+    }
     view.insert("inputSchema".into(), spec.input_schema.value().clone());
     if let Some(schema) = &spec.output_schema {
         view.insert("outputSchema".into(), schema.value().clone());
@@ -48,6 +53,9 @@ fn tool(tool: &Tool) -> Value {
             view.insert("annotations".into(), Value::Object(hints));
         }
         _ => {}
+    }
+    if let Some(meta) = &spec.meta {
+        view.insert("_meta".into(), meta.json().value().clone());
     }
     Value::Object(view)
 }
@@ -72,29 +80,60 @@ pub fn context<'a>(
 }
 
 /// A `tools/call` result as it is written, so that no tree is built where bytes are wanted.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default)]
 pub struct ResultView<'a> {
-    content: Vec<Block>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    structured_content: Option<Value>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_error: bool,
-    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    content: Vec<BlockView>,
+    /// The data of the call, of whatever type; what older revisions want around it is their surface's business.
+    pub structured_content: Option<Json>,
+    is_error: Option<bool>,
     meta: Meta<'a>,
     /// What the newest revision wants of every result; older clients have never heard of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<&'static str>,
+    /// What a result of MCP's own form has beside all that.
+    rest: Object,
 }
 
-/// One piece of content.
+impl Serialize for ResultView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("content", &self.content)?;
+        if let Some(data) = &self.structured_content {
+            map.serialize_entry("structuredContent", data)?;
+        }
+        if let Some(is_error) = self.is_error {
+            map.serialize_entry("isError", &is_error)?;
+        }
+        match &self.meta {
+            Meta::Ours(ours) if ours.is_empty() => {}
+            Meta::Ours(ours) => map.serialize_entry("_meta", ours)?,
+            Meta::Theirs(None) => {}
+            Meta::Theirs(Some(theirs)) => map.serialize_entry("_meta", theirs)?,
+        }
+        if let Some(kind) = self.result_type {
+            map.serialize_entry("resultType", kind)?;
+        }
+        for (name, value) in self.rest.parts() {
+            map.serialize_entry(&name, &value)?;
+        }
+        map.end()
+    }
+}
+
+/// One piece of content: made of our words, or as a tool gave it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum BlockView {
+    Ours(OurBlock),
+    Theirs(Object),
+}
+
 #[derive(Debug, Serialize)]
 #[serde(
     tag = "type",
     rename_all = "lowercase",
     rename_all_fields = "camelCase"
 )]
-enum Block {
+enum OurBlock {
     Text { text: String },
     Image { data: String, mime_type: String },
     Audio { data: String, mime_type: String },
@@ -112,13 +151,29 @@ struct Resource {
     text: Option<String>,
 }
 
+/// The `_meta` of a result.
+#[derive(Debug)]
+enum Meta<'a> {
+    Ours(OurMeta<'a>),
+    /// A tool's own, with ours in it where something was cut.
+    Theirs(Option<Object>),
+}
+
+impl Default for Meta<'_> {
+    fn default() -> Self {
+        Meta::Theirs(None)
+    }
+}
+
+const METADATA: &str = "toolcrib/metadata";
+
 /// This product's own keys in the `_meta` of a result.
 #[derive(Debug, Default, Serialize)]
-struct Meta<'a> {
+struct OurMeta<'a> {
     #[serde(rename = "toolcrib/title", skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    #[serde(rename = "toolcrib/metadata", skip_serializing_if = "Map::is_empty")]
-    metadata: Map<String, Value>,
+    #[serde(rename = "toolcrib/metadata", skip_serializing_if = "Option::is_none")]
+    metadata: Option<Object>,
     #[serde(rename = "toolcrib/version", skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
     #[serde(rename = "toolcrib/code", skip_serializing_if = "Option::is_none")]
@@ -127,9 +182,9 @@ struct Meta<'a> {
     data: Option<&'a Value>,
 }
 
-impl Meta<'_> {
+impl OurMeta<'_> {
     fn is_empty(&self) -> bool {
-        let Meta {
+        let OurMeta {
             title,
             metadata,
             version,
@@ -137,7 +192,7 @@ impl Meta<'_> {
             data,
         } = self;
         title.is_none()
-            && metadata.is_empty()
+            && metadata.is_none()
             && version.is_none()
             && code.is_none()
             && data.is_none()
@@ -146,36 +201,74 @@ impl Meta<'_> {
 
 /// What a call gave, as a `tools/call` result.
 pub fn outcome(outcome: Outcome, tool: &Tool) -> ResultView<'_> {
-    let truncated = outcome.metadata.contains_key("truncated");
+    match outcome.content {
+        Some(content) => own_form(
+            *content,
+            outcome.structured,
+            outcome.metadata,
+            outcome.is_error,
+        ),
+        None => our_form(outcome, tool),
+    }
+}
+
+fn our_form(outcome: Outcome, tool: &Tool) -> ResultView<'_> {
+    let metadata = Some(outcome.metadata).filter(|metadata| !metadata.is_empty());
+    let truncated = metadata
+        .as_ref()
+        .is_some_and(|metadata| metadata.contains_key("truncated"));
     let structured = match outcome.structured {
         Some(data) if !outcome.is_error && !truncated => Some(data),
         _ => None,
     };
     let text = match &structured {
-        Some(data) => data.to_string(),
+        Some(data) => data.compact().into_owned(),
         None => outcome.output,
     };
     let mut content = Vec::with_capacity(1 + outcome.attachments.len());
     // An empty text says something only where there is nothing else.
     if !text.is_empty() || outcome.attachments.is_empty() {
-        content.push(Block::Text { text });
+        content.push(OurBlock::Text { text });
     }
     content.extend(outcome.attachments.into_iter().enumerate().map(attachment));
     ResultView {
-        content,
+        content: content.into_iter().map(BlockView::Ours).collect(),
         structured_content: structured,
-        is_error: outcome.is_error,
-        meta: Meta {
+        is_error: outcome.is_error.then_some(true),
+        meta: Meta::Ours(OurMeta {
             title: outcome.title,
-            metadata: outcome.metadata,
+            metadata,
             version: tool.spec.version.as_deref(),
-            ..Meta::default()
-        },
-        result_type: None,
+            ..OurMeta::default()
+        }),
+        ..ResultView::default()
     }
 }
 
-fn attachment((index, attachment): (usize, Attachment)) -> Block {
+/// A result in MCP's own form goes on as it came, with nothing added but how to read what was cut.
+fn own_form(
+    content: Content,
+    structured_content: Option<Json>,
+    metadata: Object,
+    is_error: bool,
+) -> ResultView<'static> {
+    let mut meta = content.meta;
+    if !metadata.is_empty() {
+        let meta = meta.get_or_insert_default();
+        meta.set(METADATA, metadata.json());
+    }
+    let blocks = content.blocks.into_iter().map(Block::into_object);
+    ResultView {
+        content: blocks.map(BlockView::Theirs).collect(),
+        structured_content,
+        is_error: (is_error || content.says_is_error).then_some(is_error),
+        meta: Meta::Theirs(meta),
+        rest: content.rest,
+        ..ResultView::default()
+    }
+}
+
+fn attachment((index, attachment): (usize, Attachment)) -> OurBlock {
     let Attachment {
         kind,
         mime_type,
@@ -184,9 +277,11 @@ fn attachment((index, attachment): (usize, Attachment)) -> Block {
         name,
     } = attachment;
     match (kind, text, data) {
-        (AttachmentKind::Image, _, Some(data)) => Block::Image { data, mime_type },
-        (_, _, Some(data)) if mime_type.starts_with("audio/") => Block::Audio { data, mime_type },
-        (AttachmentKind::Text, Some(text), _) => Block::Text { text },
+        (AttachmentKind::Image, _, Some(data)) => OurBlock::Image { data, mime_type },
+        (_, _, Some(data)) if mime_type.starts_with("audio/") => {
+            OurBlock::Audio { data, mime_type }
+        }
+        (AttachmentKind::Text, Some(text), _) => OurBlock::Text { text },
         (_, text, data) => {
             let name = name.unwrap_or_else(|| format!("attachment-{index}"));
             let safe = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
@@ -195,7 +290,7 @@ fn attachment((index, attachment): (usize, Attachment)) -> Block {
                 .map(|c| if safe(c) { c } else { '_' })
                 .collect();
             let text = data.is_none().then(|| text.unwrap_or_default());
-            Block::Resource {
+            OurBlock::Resource {
                 resource: Resource {
                     uri: format!("toolcrib://attachments/{path}"),
                     mime_type,
@@ -225,13 +320,13 @@ pub fn error(error: &CallError) -> ErrorReply<'_> {
         ErrorCode::UnknownTool => ErrorReply::Protocol(-32602, text),
         ErrorCode::Internal => ErrorReply::Protocol(-32603, text),
         code => ErrorReply::Result(Box::new(ResultView {
-            content: vec![Block::Text { text }],
-            is_error: true,
-            meta: Meta {
+            content: vec![BlockView::Ours(OurBlock::Text { text })],
+            is_error: Some(true),
+            meta: Meta::Ours(OurMeta {
                 code: Some(code.as_str()),
                 data: error.data.as_deref(),
-                ..Meta::default()
-            },
+                ..OurMeta::default()
+            }),
             ..ResultView::default()
         })),
     }
@@ -336,6 +431,70 @@ mod tests {
             json!({"type": "resource", "resource":
                 {"uri": "toolcrib://attachments/attachment-0", "mimeType": "a/b", "text": ""}})
         );
+    }
+
+    /// Every kind of block, with all that MCP knows and something that it does not.
+    const OWN_FORM: &str = r#"{"content":[
+        {"type":"text","text":"a","annotations":{"audience":["user"],"priority":1.0,"lastModified":"2026-01-01T00:00:00Z"},"_meta":{"x/y":1}},
+        {"type":"image","data":"AA==","mimeType":"image/png","annotations":{"priority":0.50}},
+        {"type":"audio","data":"AA==","mimeType":"audio/wav","later":[1]},
+        {"type":"resource_link","uri":"file:///a","name":"a","title":"A","size":123456789012345678901234567890,"icons":[{"src":"data:,"}]},
+        {"type":"resource","resource":{"uri":"file:///b","mimeType":"text/plain","text":"\u0062","_meta":{"z":null}}},
+        {"type":"resource","resource":{"uri":"file:///c","blob":"AA==","later":1e2}},
+        {"type":"later","deep":{"a":[{}]}},
+        {"type":"text","text":""}],
+        "structuredContent":{"b":1.0,"a":[123456789012345678901234567890]},"isError":false,"_meta":{"k/v":{"n":1.50}}}"#;
+
+    #[test]
+    fn a_result_of_mcps_own_form_goes_out_as_it_came() {
+        let mut tool = fixture::tool("t", fixture::echo());
+        tool.spec.version = Some("1.2".into());
+        let came = Json::parse(OWN_FORM).unwrap();
+        let gone = serde_json::to_string(&super::outcome(Outcome::from_json(came.clone()), &tool));
+        assert_eq!(gone.unwrap(), came.text());
+        let server = OWN_FORM.replace(r#""isError":false"#, r#""isError":true,"later":{"x":1.0}"#);
+        let came = Json::parse(&server).unwrap();
+        let gone = serde_json::to_string(&super::outcome(Outcome::from_mcp(&came).unwrap(), &tool));
+        let gone = Json::parse(&gone.unwrap()).unwrap();
+        assert_eq!(gone, came);
+        for part in [
+            r#""later":{"x":1.0}"#,
+            "123456789012345678901234567890",
+            "1.50",
+            r"\u0062",
+        ] {
+            assert!(gone.text().contains(part), "{gone}");
+        }
+    }
+
+    #[test]
+    fn what_was_cut_of_it_is_said_beside_its_own_meta() {
+        let tool = fixture::tool("t", fixture::echo());
+        let came = Outcome::from_json(Json::parse(OWN_FORM).unwrap());
+        let result = outcome(came.meta("truncated", true), &tool);
+        assert_eq!(
+            result["_meta"],
+            json!({"k/v": {"n": 1.5}, "toolcrib/metadata": {"truncated": true}})
+        );
+    }
+
+    #[test]
+    fn a_listed_tool_has_its_title_icons_and_meta() {
+        let mut listed = fixture::tool("t", fixture::echo());
+        listed.spec.annotations.title = Some("Hint".into());
+        listed.spec.title = Some("Tool".into());
+        listed.spec.icons = Some(json!([{"src": "data:,", "sizes": ["any"], "later": 1}]).into());
+        listed.spec.meta = Some(Object::parse(r#"{"a/b": {"c": 1}}"#).unwrap());
+        let view = tool(&listed);
+        assert_eq!(
+            (&view["title"], &view["annotations"]["title"]),
+            (&json!("Tool"), &json!("Hint"))
+        );
+        assert_eq!(
+            view["icons"],
+            json!([{"src": "data:,", "sizes": ["any"], "later": 1}])
+        );
+        assert_eq!(view["_meta"], json!({"a/b": {"c": 1}}));
     }
 
     #[test]

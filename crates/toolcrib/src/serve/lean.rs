@@ -16,7 +16,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Catalog, Request};
+use toolcrib_core::{Catalog, Object, Request};
 
 use super::auth::{Scope, Who};
 use super::convert::{self, ErrorReply, ResultView, TTL_MS};
@@ -48,7 +48,7 @@ struct Params<'a> {
     #[serde(borrow, rename = "_meta")]
     meta: Meta<'a>,
     name: Option<String>,
-    arguments: Option<Map<String, Value>>,
+    arguments: Option<Object>,
 }
 
 /// What every request of this revision says about itself, read without a tree; only the rest of it becomes one.
@@ -56,7 +56,7 @@ struct Params<'a> {
 struct Meta<'a> {
     version: Option<Cow<'a, str>>,
     client: Option<Client<'a>>,
-    capabilities: Option<Object>,
+    capabilities: Option<AnyObject>,
     rest: Map<String, Value>,
 }
 
@@ -70,21 +70,21 @@ struct Client<'a> {
 
 /// Some object, whatever is in it.
 #[derive(Debug)]
-struct Object;
+struct AnyObject;
 
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Object, D::Error> {
+impl<'de> Deserialize<'de> for AnyObject {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<AnyObject, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = Object;
+            type Value = AnyObject;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AnyObject, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Object)
+                Ok(AnyObject)
             }
         }
         from.deserialize_map(Any)

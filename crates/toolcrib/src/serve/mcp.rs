@@ -260,7 +260,7 @@ impl ServerHandler for Mcp {
         let (known, telling) = self.context(&context.meta, &context.peer);
         let call = self.0.served.crib.call(Request {
             tool: name,
-            arguments: request.arguments.unwrap_or_default(),
+            arguments: request.arguments.unwrap_or_default().into(),
             caller: who.caller(&client(&context.meta, &context.peer)),
             context: known,
         });
