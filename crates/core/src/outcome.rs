@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{Content, Giver, McpResult};
-use crate::json::scan::Parts;
+use crate::json::scan::{self, Parts};
 use crate::json::with_members;
 use crate::outputs::Whole;
 use crate::{Json, JsonError, Object};
@@ -155,8 +155,11 @@ const CONTRACT: [&str; 6] = [
 ];
 
 fn contract(parts: &Members) -> Outcome {
-    let json = |name: &str| Some(Json::trusted(last(parts, name)?.to_owned()));
-    let text = |name: &str| json(name)?.as_str().map(Cow::into_owned);
+    let text = |name: &str| {
+        let text = last(parts, name).filter(|text| text.starts_with('"'))?;
+        scan::decoded(text).map(Cow::into_owned)
+    };
+    let structured = last(parts, "structured").filter(|text| *text != "null");
     let attachments = last(parts, "attachments").filter(|list| list.starts_with('['));
     let attachments = Parts::of(attachments.unwrap_or_default()).filter_map(|(_, one)| {
         let one = Json::trusted(one.to_owned());
@@ -165,7 +168,7 @@ fn contract(parts: &Members) -> Outcome {
     Outcome {
         title: text("title"),
         output: text("output").unwrap_or_default(),
-        structured: json("structured").filter(|data| data.text() != "null"),
+        structured: structured.map(|text| Json::trusted(text.to_owned())),
         attachments: attachments.collect(),
         metadata: metadata(parts),
         is_error: reports_failure(parts),
