@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Object, Tool};
+use crate::{Object, Peer, Tool};
 
 /// The profile that holds when none was chosen.
 pub const DEFAULT_AGENT: &str = "default";
@@ -60,6 +60,8 @@ pub struct Context {
     pub deadline: Option<Instant>,
     /// Fires when the call was given up: by its caller, by its deadline, or by shutdown.
     pub cancel: CancellationToken,
+    /// The client, where it can be asked something while the call runs.
+    pub peer: Option<Arc<dyn Peer>>,
     progress: Option<ProgressSink>,
     /// The arguments came through the chain's links that may refuse or redact them.
     pub(crate) admitted: bool,
@@ -75,6 +77,7 @@ impl Context {
             directory: None,
             deadline: None,
             cancel: CancellationToken::new(),
+            peer: None,
             progress: None,
             admitted: false,
         }

@@ -96,6 +96,15 @@ impl Json {
         }
     }
 
+    pub fn is_object(&self) -> bool {
+        self.text().starts_with('{')
+    }
+
+    /// An object that has it as its only member.
+    pub fn within(&self, name: &str) -> Json {
+        Json::trusted(with_members("{}", [(name, self.text())]))
+    }
+
     /// The whole numbers in it that 64 bits can't hold, as they are written.
     pub fn large_numbers(&self) -> Vec<&str> {
         let text = self.text();

@@ -16,6 +16,7 @@
 //! | content | the blocks of a result in MCP's own form | [`Content`], [`Block`] |
 //! | JSON | text that passes through, and its value | [`Json`], [`Object`] |
 //! | caller | who asks: client, agent, session | [`Caller`] |
+//! | peer | the client of a call, which may be asked something | [`Peer`] |
 //! | middleware | a link of the chain every call passes | [`middleware::Middleware`] |
 //! | trust | yes to a folder's code | [`Access::Untrusted`] |
 //! | permit | what a tool may do beyond the default | [`Permit`] |
@@ -39,6 +40,7 @@ pub mod middleware;
 pub mod options;
 pub mod outcome;
 pub mod outputs;
+pub mod peer;
 pub mod permit;
 pub mod registry;
 pub mod schema;
@@ -60,6 +62,7 @@ pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
+pub use peer::{Peer, PeerError, Question};
 pub use permit::{Missing, Network, Permit, Reads};
 pub use registry::{Change, Registry};
 pub use schema::Schema;

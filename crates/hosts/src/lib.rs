@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 const BYTECODE: &str = "__pycache__";
 
 /// Names and contents.
-type Files = &'static [(&'static str, &'static [u8])];
+pub type Files = &'static [(&'static str, &'static [u8])];
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
@@ -36,12 +36,17 @@ pub static TYPESCRIPT: Option<Host> = match TYPESCRIPT_FILES {
 };
 
 impl Host {
-    const fn new(name: &'static str, files: Files) -> Host {
+    pub const fn new(name: &'static str, files: Files) -> Host {
         Host {
             name,
             files,
             hash: OnceLock::new(),
         }
+    }
+
+    /// What the language calls it.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Differs wherever a file of the host does.

@@ -9,7 +9,8 @@ const ALLOWED: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "SHELL",
 ];
 
-/// The variables of the allow-list, as they stood when the crib started.
+/// The variables of the allow-list, as they stood when the crib started. PATH has folders from the root on and no others:
+/// an empty or relative entry means the folder that a process starts in, which is the project.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
@@ -20,7 +21,23 @@ impl Environment {
             name.to_str()
                 .is_some_and(|name| ALLOWED.contains(&name) || name.starts_with("LC_"))
         };
-        Environment(vars.into_iter().filter(|(name, _)| allowed(name)).collect())
+        let kept = vars.into_iter().filter(|(name, _)| allowed(name));
+        Environment(kept.collect()).on_path(Path::is_absolute)
+    }
+
+    /// The same with those entries of PATH alone. Without any there is none: an empty one would mean where one is.
+    fn on_path(mut self, keeps: impl Fn(&Path) -> bool) -> Environment {
+        let Some(path) = self.0.remove(OsStr::new("PATH")) else {
+            return self;
+        };
+        let kept: Vec<_> = std::env::split_paths(&path)
+            .filter(|entry| keeps(entry))
+            .collect();
+        // Entries of a PATH have no separator in them, or they would be two.
+        if let (false, Ok(kept)) = (kept.is_empty(), std::env::join_paths(kept)) {
+            self.0.insert("PATH".into(), kept);
+        }
+        self
     }
 
     /// The same without what leads into this folder: no program of a project is taken for one of the system's, whatever
@@ -35,13 +52,7 @@ impl Environment {
             let leads = leads.as_deref().unwrap_or(path);
             path.starts_with(folder) || leads.starts_with(&real)
         };
-        if let Some(path) = self.get("PATH") {
-            let kept = std::env::split_paths(path).filter(|entry| !inside(entry));
-            // Entries of a PATH have no separator in them, or they would be two.
-            if let Ok(kept) = std::env::join_paths(kept) {
-                self.0.insert("PATH".into(), kept);
-            }
-        }
+        self = self.on_path(|entry| !inside(entry));
         if self.get("TMPDIR").is_some_and(|tmp| inside(Path::new(tmp))) {
             self.0.remove(OsStr::new("TMPDIR"));
         }
@@ -74,6 +85,22 @@ mod tests {
         let environment = environment.outside(&project);
         assert_eq!(environment.get("PATH"), Some(OsStr::new("/usr/bin:/bin")));
         assert_eq!(environment.get("TMPDIR"), None);
+    }
+
+    #[test]
+    fn no_entry_of_the_path_means_the_folder_one_is_in() {
+        let of = |path: &str| Environment::from_vars([("PATH".into(), path.into())]);
+        for (written, kept) in [
+            (":/usr/bin", Some("/usr/bin")),
+            ("/usr/bin::/bin:", Some("/usr/bin:/bin")),
+            (".:bin:../x:/bin", Some("/bin")),
+            (".", None),
+            ("", None),
+        ] {
+            assert_eq!(of(written).get("PATH"), kept.map(OsStr::new), "{written}");
+        }
+        let inside = of("/usr/bin").outside(Path::new("/usr"));
+        assert_eq!(inside.get("PATH"), None);
     }
 
     #[test]

@@ -143,12 +143,14 @@ fn env_finds(name: &OsStr, dir: &Path, path: Option<&OsStr>) -> bool {
     if name.as_bytes().contains(&b'/') {
         return !is_missing(&dir.join(name));
     }
-    env_lookup(name, dir, path).is_some()
+    env_lookup(name, path).is_some()
 }
 
-fn env_lookup(name: &OsStr, dir: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
+/// A relative entry would be looked up from wherever the process starts; nobody said yes to what lies there.
+fn env_lookup(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path.unwrap_or(OsStr::new(USUAL)))
-        .map(|folder| dir.join(folder).join(name))
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
         .find(|file| is_executable(file))
 }
 
@@ -263,7 +265,7 @@ fn interpreter_of(
     let file = if name.contains(&b'/') {
         dir.join(OsStr::from_bytes(name))
     } else {
-        env_lookup(OsStr::from_bytes(name), dir, path).ok_or_else(unclear)?
+        env_lookup(OsStr::from_bytes(name), path).ok_or_else(unclear)?
     };
     Ok((file, words.into_iter().map(word).collect()))
 }

@@ -7,17 +7,17 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use crate::script::{Language, Script};
+use crate::script::{Language, Script, language};
 
 /// A stamp this young may hide a second change within one tick of the file system's clock.
 const YOUNG: Duration = Duration::from_millis(50);
 
 /// The kinds of entries that can hold tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum FileKind {
     Plugin,
     /// A file of a language that has a host, run bit or not.
-    Script(Language),
+    Script(&'static dyn Language),
     /// A file with the run bit.
     Program,
     /// A folder that is one tool.
@@ -25,13 +25,7 @@ pub enum FileKind {
 }
 
 pub fn is_passed_over(name: &str) -> bool {
-    name.starts_with('_')
-        || name.starts_with('.')
-        || name == "node_modules"
-        || name == "__pycache__"
-        || name.starts_with("deno.json")
-        || (name.ends_with(".json")
-            && (name.starts_with("package") || name.starts_with("tsconfig")))
+    name.starts_with(['_', '.']) || language::keeps(name)
 }
 
 /// Which kind of tool an entry promises, if any.
@@ -41,7 +35,7 @@ pub fn kind_of(name: &str, meta: &Metadata) -> Option<FileKind> {
     }
     match name.rsplit_once('.') {
         Some((_, "json")) => Some(FileKind::Plugin),
-        _ if let Some(language) = Language::of(name) => Some(FileKind::Script(language)),
+        _ if let Some(language) = language::of(name) => Some(FileKind::Script(language)),
         _ if meta.is_file() && meta.mode() & 0o111 != 0 => Some(FileKind::Program),
         _ => None,
     }

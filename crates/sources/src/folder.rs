@@ -353,7 +353,7 @@ impl WatchedFolder {
             let Some(kind) = kind_of(&name, &meta) else {
                 continue;
             };
-            if kind == FileKind::Program && !self.folder.programs {
+            if matches!(kind, FileKind::Program) && !self.folder.programs {
                 continue;
             }
             let waits = self.known.get(&name).is_some_and(|known| known.waits);

@@ -20,10 +20,9 @@ pub use logs::LogFiles;
 pub use outputs::{OutputFiles, OutputLimits};
 pub use ownership::Ownership;
 pub use sql::{
-    CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Descriptions, Ending, GrantBook,
-    IndexedOutput, LogState, NewToken, NoCursor, OutputIndex, Retention, Revisions, Store,
-    StoreUrl, StoreUrlError, Token, Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths,
-    Verdict, fingerprint, new_secret,
+    CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Ending, GrantBook, LogState,
+    NewToken, NoCursor, Retention, Revisions, Signer, Store, StoreUrl, StoreUrlError, Token,
+    Tokens, ToolPage, TrustKind, TrustedPath, TrustedPaths, Verdict, fingerprint, new_secret,
 };
 pub use toolcrib_core::store::StoreError;
 pub use trust::{Stamp as TrustStamp, TrustBook, TrustError, Trusted};

@@ -132,6 +132,8 @@ pub const VARIABLES: [Variable; 23] = [
 pub struct Env {
     vars: BTreeMap<OsString, OsString>,
     pub directory: PathBuf,
+    /// The project that the command line names; everybody who looks for the project finds this one.
+    pub named_project: Option<PathBuf>,
 }
 
 impl Env {
@@ -143,6 +145,7 @@ impl Env {
         Ok(Env {
             vars: std::env::vars_os().collect(),
             directory: std::env::current_dir()?,
+            named_project: None,
         })
     }
 
@@ -155,6 +158,7 @@ impl Env {
         Env {
             vars,
             directory: directory.to_path_buf(),
+            named_project: None,
         }
     }
 

@@ -15,6 +15,7 @@ pub mod printer;
 pub mod registrar;
 pub mod serve;
 pub mod store_handle;
+pub mod truster;
 pub mod wire;
 
 /// The version that is told to clients.

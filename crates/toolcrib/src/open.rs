@@ -169,6 +169,14 @@ fn is_for_installers(name: &str) -> bool {
         .contains(&upper.as_str())
 }
 
+/// The socket at which a crib that serves this project is found.
+pub fn socket(env: &Env, project: Option<&Project>) -> Option<PathBuf> {
+    let root = project.map(|project| project.root.as_path());
+    let name = root.unwrap_or(Path::new("")).as_os_str().as_encoded_bytes();
+    let name = toolcrib_store::short_hash(name);
+    Some(env.runtime_folder()?.join(format!("{name}.sock")))
+}
+
 /// Where last good versions are kept.
 pub fn last_good_files(env: &Env) -> Result<LastGoodFiles, Failure> {
     Ok(LastGoodFiles::in_folder(&cache_folder(env)?))
@@ -313,10 +321,7 @@ impl Opened {
 
     /// The socket at which a crib that serves this project is found.
     pub fn socket(&self) -> Option<PathBuf> {
-        let root = self.project.as_ref().map(|project| project.root.as_path());
-        let name = root.unwrap_or(Path::new("")).as_os_str().as_encoded_bytes();
-        let name = toolcrib_store::short_hash(name);
-        Some(self.env.runtime_folder()?.join(format!("{name}.sock")))
+        socket(&self.env, self.project.as_ref())
     }
 
     /// Takes up the folders that the project's own config names, still without trust in them: what a person who says

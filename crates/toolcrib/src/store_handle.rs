@@ -206,14 +206,5 @@ impl From<StoreError> for Failure {
 
 /// What the store says no to, in the words of the one table of errors.
 pub fn refused(error: StoreError) -> CallError {
-    let Failure {
-        code,
-        message,
-        hint,
-        ..
-    } = Failure::from(error);
-    match hint {
-        Some(hint) => CallError::new(code, message).hint(hint),
-        None => CallError::new(code, message),
-    }
+    Failure::from(error).into()
 }

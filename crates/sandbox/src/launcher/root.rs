@@ -156,12 +156,10 @@ impl Site {
             (Kind::Device | Kind::Hidden { .. }, Some(copy)) => self.put(&copy, path, false),
             (Kind::Tmp { mb }, _) => {
                 let point = self.point(path, true)?;
-                mount_new(
-                    c"tmpfs",
-                    &named(&point),
-                    0,
-                    &format!("size={mb}m,mode=1777"),
-                )
+                // A file that holds nothing takes memory too, about a kilobyte.
+                let entries = mb.saturating_mul(1_024);
+                let options = format!("size={mb}m,nr_inodes={entries},mode=1777");
+                mount_new(c"tmpfs", &named(&point), 0, &options)
             }
             (Kind::Hidden { .. }, _) => {
                 let point = self.point(path, true)?;

@@ -14,6 +14,11 @@ use crate::{Rung, launcher::errno};
 /// The highest number that the program's descriptor gets.
 const HIGHEST: u64 = 1_023;
 
+/// Signals that wait and timers, and bytes in message queues. The kernel has so many for the user as a whole, which one
+/// tool could take from all other programs.
+const SIGNALS: u64 = 1_024;
+const MESSAGES: u64 = 64 * 1_024;
+
 /// Variables by which programs find a proxy.
 const PROXY: [&str; 6] = [
     "HTTP_PROXY",
@@ -193,6 +198,8 @@ impl Walls {
         let limits = &self.plan.limits;
         set_limit(libc::RLIMIT_CORE, 0)?;
         set_limit(libc::RLIMIT_FSIZE, limits.file)?;
+        set_limit(libc::RLIMIT_SIGPENDING, SIGNALS)?;
+        set_limit(libc::RLIMIT_MSGQUEUE, MESSAGES)?;
         limits
             .data
             .map_or(Ok(()), |bytes| set_limit(libc::RLIMIT_DATA, bytes))?;

@@ -213,8 +213,8 @@ const ATTRIBUTES: &[i64] = &[
     libc::SYS_listxattr,
     libc::SYS_llistxattr,
 ];
-/// The same by newer calls, for which programs have the others: getxattrat, listxattrat.
-const ATTRIBUTES_AT: &[i64] = &[464, 465];
+/// The same by newer calls, for which programs have the others: getxattrat, listxattrat, file_getattr.
+const ATTRIBUTES_AT: &[i64] = &[464, 465, 468];
 
 /// Requests that change a file's attributes: SETFLAGS, FSSETXATTR, ENABLE_VERITY.
 const MODES_IOCTL: [u32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
@@ -222,6 +222,11 @@ const MODES_IOCTL: [u32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
 const TYPING_IOCTL: [u32; 2] = [0x5412, 0x541c];
 /// Requests that choose who gets signals: FIOSETOWN, SIOCSPGRP.
 const OWNER_IOCTL: [u32; 2] = [0x8901, 0x8902];
+
+/// Commands that make everybody else wait who opens a file, or tell who does: SETLEASE, NOTIFY, SETDELEG.
+const LEASES: [u32; 3] = [1_024, 1_026, 1_040];
+/// Sets how large a process's table of waiting threads is, in memory that nobody counts: PR_FUTEX_HASH.
+const FUTEX_HASH: u32 = 78;
 
 /// Options that say how much a socket holds: SNDBUF, RCVBUF, and both by force.
 const BUFFERS: [u32; 4] = [7, 8, 32, 33];
@@ -269,6 +274,14 @@ impl Calls {
         // Whoever watches a process must be able to look into it.
         let look = libc::PR_SET_DUMPABLE as u32;
         rules.deny(libc::SYS_prctl, [Test::Is(0, look), Test::IsNot(1, 1)]);
+        rules.deny(libc::SYS_prctl, [Test::Is(0, FUTEX_HASH)]);
+        for command in LEASES {
+            rules.deny(libc::SYS_fcntl, [Test::Is(1, command)]);
+        }
+        // The machine has a few of these for all users; who finds none left reads and writes plainly.
+        rules
+            .0
+            .insert(libc::SYS_io_setup as u32, (Verdict::Unknown, Vec::new()));
         if !self.counted {
             for call in [libc::SYS_memfd_create, libc::SYS_memfd_secret] {
                 rules.0.insert(call as u32, (Verdict::Unknown, Vec::new()));
@@ -412,6 +425,8 @@ impl Calls {
             libc::SYS_setpriority,
             [Test::IsNot(1, 0), Test::IsNot(1, own)],
         );
+        // Of processes, groups and users only processes are told by such a number.
+        rules.deny(libc::SYS_ioprio_set, [Test::IsNot(0, 1)]);
         rules.deny(
             libc::SYS_ioprio_set,
             [Test::IsNot(1, 0), Test::IsNot(1, own)],

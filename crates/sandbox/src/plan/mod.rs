@@ -444,7 +444,7 @@ fn lost(ground: &ResolvedPaths, machine: &Machine, rung: Rung) -> Vec<String> {
     say(
         !machine.groups.memory,
         "memory is looked at every 50 ms and may pass its limit in between; sockets and pipes count as if they were full; \
-         shared memory that is no longer mapped is not seen",
+         shared memory that is no longer mapped, and locks of files, are not seen",
     );
     let counted = machine.groups.processes || !group && machine.counts_by_namespace();
     say(

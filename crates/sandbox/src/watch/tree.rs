@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub(super) struct Tree {
     shared: u64,
     /// What sockets and pipes may hold, as if they were full.
     buffers: u64,
+    /// What the kernel keeps about memory and files of the processes: page tables, parts of the map, watched files.
+    books: u64,
     /// Processes that are at work in this moment.
     pub running: u32,
     /// Processor time of all that live and of those that were waited for.
@@ -98,15 +101,55 @@ fn socket_holds() -> u64 {
 /// How the kernel's list names the kind of a socket for packets.
 const PACKETS: &str = "0005";
 
-/// Notes the sockets and pipes that a process has open, each once for all that share it.
-fn note_open(pid: u32, open: &mut HashSet<PathBuf>) {
+/// What one part of a process's map takes.
+const PART: u64 = 256;
+/// What one file counts for that a process waits for by `epoll`: more than it takes, because the user has so many for all
+/// programs together.
+const WAITED_FOR: u64 = 8 * 1_024;
+/// Nobody waits for more at once; who does has used up all memory there is.
+const MOST_WAITED_FOR: u64 = 1 << 18;
+/// What a set of Landlock's rules takes at most: one rule for each port.
+const RULESET: u64 = 4 << 20;
+
+/// Notes the sockets and pipes that a process has open, each once for all that share it, and gives what the kernel keeps
+/// for others of its files.
+fn note_open(pid: u32, open: &mut HashSet<PathBuf>) -> u64 {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"));
-    let links = entries.into_iter().flatten().flatten();
-    let links = links.filter_map(|entry| fs::read_link(entry.path()).ok());
-    open.extend(links.filter(|to| {
-        let name = to.as_os_str().as_encoded_bytes();
-        name.starts_with(b"socket:") || name.starts_with(b"pipe:")
-    }));
+    let mut books = 0;
+    for entry in entries.into_iter().flatten().flatten() {
+        let Ok(to) = fs::read_link(entry.path()) else {
+            continue;
+        };
+        match to.as_os_str().as_encoded_bytes() {
+            name if name.starts_with(b"socket:") || name.starts_with(b"pipe:") => {
+                open.insert(to);
+            }
+            b"anon_inode:[eventpoll]" => {
+                let path = format!("/proc/{pid}/fdinfo/{}", entry.file_name().display());
+                books += match waited_for(&path) {
+                    MOST_WAITED_FOR.. => u64::MAX / 4,
+                    files => files * WAITED_FOR,
+                };
+            }
+            b"anon_inode:[landlock-ruleset]" => books += RULESET,
+            _ => {}
+        }
+        // It is over; who has this much open makes nobody read all of it.
+        if books >= u64::MAX / 4 {
+            break;
+        }
+    }
+    books
+}
+
+/// How many files somebody waits for by this `epoll`, as far as that matters.
+fn waited_for(path: &str) -> u64 {
+    let Ok(list) = fs::File::open(path) else {
+        return 0;
+    };
+    let lines = BufReader::new(list).split(b'\n').map_while(Result::ok);
+    let files = lines.filter(|line| line.starts_with(b"tfd:"));
+    files.take(MOST_WAITED_FOR as usize).count() as u64
 }
 
 /// How many sockets there are in a process's network, those on their way between processes too. One for packets counts
@@ -146,9 +189,11 @@ pub(super) fn look(launcher: u32, ours: usize, alone: bool) -> Tree {
             continue;
         }
         tree.threads += threads;
-        tree.memory += resident(pid);
-        note_shared(pid, &mut shared);
-        note_open(pid, &mut open);
+        let status = status(pid);
+        tree.memory += resident(&status);
+        tree.books = tree.books.saturating_add(page_tables(&status));
+        let kept = note_shared(pid, &mut shared) * PART + note_open(pid, &mut open);
+        tree.books = tree.books.saturating_add(kept);
         tree.running += u32::from(is_running(&stat));
         tree.pids.push(pid);
     }
@@ -161,7 +206,11 @@ pub(super) fn look(launcher: u32, ours: usize, alone: bool) -> Tree {
     // Nothing else tells of which kind one is.
     let sockets = first.map_or(2 * open, |pid| sockets_of_network(*pid).max(open));
     tree.buffers = sockets * socket_holds() + pipes * PIPE;
-    tree.memory += tree.shared + tree.buffers;
+    let beside = tree.shared + tree.buffers;
+    tree.memory = tree
+        .memory
+        .saturating_add(beside)
+        .saturating_add(tree.books);
     tree
 }
 
@@ -177,21 +226,30 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
+fn status(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()
+}
+
 /// A process's own pages and those of files, in bytes.
-fn resident(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let parts = ["RssAnon:", "RssFile:"].map(|name| kilobytes(&status, name).unwrap_or(0));
+fn resident(status: &str) -> u64 {
+    let parts = ["RssAnon:", "RssFile:"].map(|name| kilobytes(status, name).unwrap_or(0));
     parts.iter().sum::<u64>() * 1_024
 }
 
-/// Notes how far shared memory without a file reaches, once for all that share it.
-fn note_shared(pid: u32, shared: &mut HashMap<String, u64>) {
+/// What the kernel needs to know where its pages are, in bytes. Who only looks at much that is empty has large ones.
+fn page_tables(status: &str) -> u64 {
+    kilobytes(status, "VmPTE:").unwrap_or(0) * 1_024
+}
+
+/// Notes how far shared memory without a file reaches, once for all that share it. Gives the number of parts of the map.
+fn note_shared(pid: u32, shared: &mut HashMap<String, u64>) -> u64 {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let nameless = |line: &&str| line.ends_with("/dev/zero (deleted)");
     for (inode, reach) in maps.lines().filter(nameless).filter_map(shared_part) {
         let known = shared.entry(inode.to_owned()).or_default();
         *known = reach.max(*known);
     }
+    maps.lines().count() as u64
 }
 
 /// One line of the map: `from-to rights offset device inode name`. Gives the inode, and where the part ends in it.
@@ -213,10 +271,12 @@ impl Tree {
             let parts = ["Pss_Anon:", "Pss_File:"].map(|name| kilobytes(&text, name));
             match parts {
                 [Some(anonymous), Some(files)] => (anonymous + files) * 1_024,
-                _ => resident(*pid),
+                _ => resident(&status(*pid)),
             }
         };
-        self.pids.iter().map(own).sum::<u64>() + self.shared + self.buffers
+        let pages = self.pids.iter().map(own).sum::<u64>();
+        let beside = self.shared + self.buffers;
+        pages.saturating_add(beside).saturating_add(self.books)
     }
 
     fn signal(pid: u32, signal: libc::c_int) {
@@ -247,7 +307,8 @@ mod tests {
     fn a_tree_is_measured() {
         let own = std::process::id();
         assert!(started(own).is_some());
-        assert!(resident(own) > 1 << 20);
+        assert!(resident(&status(own)) > 1 << 20);
+        assert!(page_tables(&status(own)) > 0 && look(own, 0, false).books > 0);
         let line = "7f00-8f00 rw-s 00001000 00:01 4711     /dev/zero (deleted)";
         assert_eq!(shared_part(line), Some(("4711", 0x2000)));
         let (threads, _) = threads_and_children(own);

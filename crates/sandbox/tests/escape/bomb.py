@@ -193,6 +193,110 @@ def watches():
     say("watches", made, errno.errorcode.get(ctypes.get_errno(), "none"))
 
 
+def tables():
+    # Reading what is empty takes no page, but a table for every two megabytes.
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    size, step = 400 << 30, 2 << 20
+    begin = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, 0)
+    if begin in (None, 2**64 - 1):
+        say("tables", 0, "refused")
+        return
+    libc.madvise(begin, size, 15)
+    for at in range(0, size, step):
+        ctypes.c_ubyte.from_address(begin + at).value
+        if at % (16 << 30) == 0:
+            say("tables", at // step * 4096 // MB)
+    say("tables", size // step * 4096 // MB)
+    until_ended()
+
+
+def waiting():
+    # Files that are waited for lie in the kernel, and the user has so many for all programs.
+    import select
+    files = [os.eventfd(0) for _ in range(300)]
+    kept, made = [], 0
+    try:
+        for _ in range(100):
+            kept.append(select.epoll())
+            for file in files:
+                for number in range(900, 1000):
+                    os.dup2(file, number)
+                    kept[-1].register(number, 0)
+                    made += 1
+            for number in range(900, 1000):
+                os.close(number)
+            say("waiting", made)
+    except OSError as error:
+        say("waiting", made, errno.errorcode[error.errno])
+        return
+    until_ended()
+
+
+def timers():
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = 0
+    while made < 5000 and libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) == 0:
+        made += 1
+    say("timers", made, errno.errorcode.get(ctypes.get_errno(), "none"))
+
+
+def requests():
+    # Room for requests that are read and written meanwhile, of which the machine has little.
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = 0
+    while made < 20 and libc.syscall(206, 100, ctypes.byref(ctypes.c_ulong())) == 0:
+        made += 1
+    say("requests", made, errno.errorcode.get(ctypes.get_errno(), "none"))
+
+
+def futexes():
+    # A table of waiting threads, as large as a process likes: 256 MB.
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    done = libc.prctl(78, *[ctypes.c_ulong(word) for word in (1, 1 << 22, 0, 0)])
+    say("futexes", 256 if done == 0 else 0, errno.errorcode.get(ctypes.get_errno(), "none"))
+
+
+def leases():
+    # Whoever opens a file that somebody else has a lease of waits, or is refused.
+    import fcntl
+    taken = 0
+    for command, argument in ((1024, fcntl.F_RDLCK), (1024, fcntl.F_WRLCK), (1026, 0xf)):
+        path = TMP + "/leased" if command == 1024 else TMP
+        if command == 1024:
+            open(path, "w").close()
+        file = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.fcntl(file, command, argument)
+            taken += 1
+        except OSError as error:
+            assert error.errno == errno.EPERM, error
+        os.close(file)
+    say("leases", taken, "none")
+
+
+def entries():
+    # Files that hold nothing take memory all the same.
+    made = 0
+    try:
+        for folder in range(100):
+            place = "%s/empty-%d" % (TMP, folder)
+            os.mkdir(place)
+            for name in range(1000):
+                os.close(os.open("%s/%d" % (place, name), os.O_CREAT))
+                made += 1
+    except OSError as error:
+        say("entries", made, errno.errorcode[error.errno])
+        return
+    say("entries", made, "none")
+
+
 def fill(path, megabytes):
     written = 0
     try:

@@ -155,6 +155,43 @@ async fn no_tool_takes_all_watches_of_the_user() {
 }
 
 #[tokio::test]
+async fn what_the_kernel_keeps_for_a_tool_is_memory_too() {
+    for (rung, launcher) in launchers().await {
+        // Where the kernel itself counts, it counts these in.
+        if launcher.machine().await.unwrap().groups.memory {
+            continue;
+        }
+        for (kind, most) in [("tables", 500), ("waiting", 1_000_000)] {
+            let arena = Arena::new();
+            let policy = Policy {
+                memory_mb: 128,
+                ..arena.policy()
+            };
+            let blast = blast(&arena, &launcher, rung, kind, policy).await;
+            let killed = blast.exit == Exit::Signal(9) && blast.breach == Some(Breach::Memory);
+            assert!(killed && number(&blast) <= most, "{}", blast.all);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_all_programs_share_is_not_taken_by_one() {
+    for (rung, launcher) in launchers().await {
+        for (kind, most) in [
+            ("timers", 1_024),
+            ("requests", 0),
+            ("futexes", 0),
+            ("leases", 0),
+        ] {
+            let arena = Arena::new();
+            let blast = blast(&arena, &launcher, rung, kind, arena.policy()).await;
+            assert_eq!(blast.exit, Exit::Code(0), "{}", blast.all);
+            assert!(number(&blast) <= most, "{}", blast.all);
+        }
+    }
+}
+
+#[tokio::test]
 async fn files_are_limited() {
     for (rung, launcher) in launchers().await {
         let arena = Arena::new();
@@ -176,8 +213,14 @@ async fn files_are_limited() {
             let all = blast(&arena, &launcher, rung, kind, policy.clone()).await;
             assert!(number(&all) <= 30 && all.last[2] == "ENOSPC", "{}", all.all);
         }
-        let many = blast(&arena, &launcher, rung, "files", policy).await;
+        let many = blast(&arena, &launcher, rung, "files", policy.clone()).await;
         assert!(many.last[2] == "ENOSPC", "{}", many.all);
+        let empty = blast(&arena, &launcher, rung, "entries", policy).await;
+        assert!(
+            number(&empty) <= 30 * 1_024 && empty.last[2] == "ENOSPC",
+            "{}",
+            empty.all
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::MANIFEST;
-use crate::script::Language;
+use crate::script::{Language, language};
 
 /// How many files a folder may hold, how many entries of any kind, how deep, and how much in all. What is beyond that
 /// would be part of the tool, and of nobody's yes to it; so a folder with more is none.
@@ -127,13 +127,13 @@ pub fn program<'a>(folder: &Path, parts: &'a [Part]) -> Option<&'a Path> {
 }
 
 /// The folder's one `tool.*` file that is a script, run bit or not, where no `tool.json` says otherwise.
-pub fn script<'a>(folder: &Path, parts: &'a [Part]) -> Option<(Language, &'a Path)> {
+pub fn script<'a>(folder: &Path, parts: &'a [Part]) -> Option<(&'static dyn Language, &'a Path)> {
     let mut found = parts.iter().filter(|part| {
         let name = part.path.file_name().unwrap_or_default().to_string_lossy();
         part.path.parent() == Some(folder) && (name == MANIFEST || is_program_name(&name))
     });
     let one = found.next()?.path.as_path();
-    let language = Language::of(one.file_name()?.to_str()?)?;
+    let language = language::of(one.file_name()?.to_str()?)?;
     found.next().is_none().then_some((language, one))
 }
 

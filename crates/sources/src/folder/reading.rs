@@ -160,7 +160,7 @@ pub(super) fn stamp_of(file: &Path, beside: &[PathBuf]) -> Option<Stamp> {
     Some(Stamp::of(std::iter::once(&meta).chain(&others)))
 }
 
-fn requirements_of(file: &Path, language: Language) -> PathBuf {
+fn requirements_of(file: &Path, language: &dyn Language) -> PathBuf {
     file.with_file_name(language.requirements_file())
 }
 
@@ -288,7 +288,7 @@ impl Folder {
     /// A script with what it imports; of an untrusted project its own text, and the packages that it would need.
     fn script(
         &self,
-        language: Language,
+        language: &'static dyn Language,
         stem: &str,
         entry: &Candidate,
         path: &Path,

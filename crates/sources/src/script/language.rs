@@ -1,25 +1,107 @@
 //! What differs between the languages of scripts: how a text is read, what runs it, and what its host is told.
+//!
+//! [`LANGUAGES`] is THE TABLE. To add one: write a file here with a type that implements [`Language`], and add its line.
 
 use std::ffi::OsString;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Scope, SourceKind};
+use toolcrib_core::{BoxFuture, ErrorType, SourceKind};
 use toolcrib_hosts::Host;
 use toolcrib_scan::{Declared, Finding, Position, SyntaxError};
 
+#[cfg(test)]
+use super::made_up;
 use super::texts::Script;
 use super::{python, typescript};
 use crate::Place;
 use crate::install::packages::Packages;
 use crate::install::{Install, Mode};
 
+/// THE TABLE of languages that have a host.
+static LANGUAGES: &[&dyn Language] = &[
+    &python::Python,
+    &typescript::TypeScript,
+    #[cfg(test)]
+    &made_up::MadeUp,
+];
+
+/// The language of a file of this name.
+pub fn of(name: &str) -> Option<&'static dyn Language> {
+    let (stem, suffix) = name.rsplit_once('.')?;
+    let mut languages = LANGUAGES.iter().copied();
+    languages.find(|language| language.takes(stem, suffix))
+}
+
+/// Does some language keep files or folders of this name beside its scripts, which are no tools?
+pub fn keeps(name: &str) -> bool {
+    LANGUAGES.iter().any(|language| language.keeps(name))
+}
+
 /// A language that has a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Language {
-    Python,
-    TypeScript,
+pub trait Language: Debug + Sync {
+    /// What its tools are told to come from.
+    fn source(&self) -> SourceKind;
+
+    /// What people call it.
+    fn name(&self) -> &'static str;
+
+    /// Are files of this stem and suffix scripts of it?
+    fn takes(&self, stem: &str, suffix: &str) -> bool;
+
+    /// Are files or folders of this name kept beside its scripts, and no tools?
+    fn keeps(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// The program that runs its files, or what to do where this binary has none.
+    fn host(&self) -> Result<&'static Host, &'static str>;
+
+    /// What of the host's folder a program is given to run.
+    fn host_program(&self) -> &'static str;
+
+    /// The folder of a project that its files take packages from.
+    fn packages_folder(&self) -> &'static str;
+
+    /// The file beside a script that names the packages it needs.
+    fn requirements_file(&self) -> &'static str;
+
+    /// What a tool of this text is called.
+    fn tool_name(&self, declared: &Declared, stem: &str) -> String;
+
+    /// A word without which a text has no tool: then no process is needed to say so.
+    fn word(&self) -> &'static str;
+
+    /// Reads a text that lies at `file`; `root` is the folder of the script that it belongs to.
+    fn outline(&self, text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError>;
+
+    /// The packages that have to be installed for a script, or why what it names can't be.
+    fn packages(&self, _script: &Script) -> Result<Option<Packages>, CannotLaunch> {
+        Ok(None)
+    }
+
+    /// How a script is run.
+    fn launch(&self, wanted: &Launching) -> Result<Launch, CannotLaunch>;
+
+    /// Whose copy of the host is used. An interpreter that compiles the host has one of its own; a host that nobody
+    /// writes is shared.
+    fn owner(&self, _launch: &Launch) -> Option<String> {
+        None
+    }
+
+    /// Lets an interpreter prepare its copy of the host, once: a confined process can't keep what it has compiled.
+    fn warm_up<'a>(
+        &'a self,
+        _interpreter: &'a Path,
+        _copy: &'a Path,
+        _place: &'a Place,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// What the host is told of the script's texts, and of the environment with its packages.
+    fn load_request(&self, script: &Script, environment: Option<&Path>) -> Map<String, Value>;
 }
 
 /// What a text tells without being run.
@@ -31,8 +113,16 @@ pub struct Outline {
     pub imports: Vec<Wanted>,
     /// The packages that it names itself, one to a line, or why they can't be read.
     pub requirements: Option<Result<String, String>>,
-    /// Where it uses what only Bun has.
-    pub bun: Option<Position>,
+    /// Where it uses what only one of its language's runtimes has.
+    pub only_in: Option<OnlyIn>,
+}
+
+/// A place in a text that only one runtime can run.
+#[derive(Debug, Clone, Copy)]
+pub struct OnlyIn {
+    /// The name of its program.
+    pub runtime: &'static str,
+    pub at: Position,
 }
 
 /// An import that may lie beside a script.
@@ -41,6 +131,17 @@ pub struct Wanted {
     pub specifier: Option<String>,
     /// The files that it may mean: the first that is there.
     pub choices: Vec<PathBuf>,
+}
+
+/// A script that is about to be run, and what it may use.
+pub struct Launching<'a> {
+    pub script: &'a Script,
+    /// The packages that have to be installed for it.
+    pub packages: Option<&'a Packages>,
+    pub mode: Mode,
+    /// Is it trusted with all of its project, and so with the interpreter that the project has?
+    pub own: bool,
+    pub place: &'a Place,
 }
 
 /// How a script is run.
@@ -54,13 +155,6 @@ pub struct Launch {
     pub environment: Option<Install>,
 }
 
-/// The packages that a script needs.
-pub struct Needed {
-    pub packages: Packages,
-    /// As `package.json` has them.
-    dependencies: Map<String, Value>,
-}
-
 /// Why a script can't be run here.
 pub struct CannotLaunch {
     pub kind: ErrorType,
@@ -69,7 +163,7 @@ pub struct CannotLaunch {
 }
 
 impl CannotLaunch {
-    fn new(kind: ErrorType, message: String, hint: &'static str) -> CannotLaunch {
+    pub fn new(kind: ErrorType, message: String, hint: &'static str) -> CannotLaunch {
         CannotLaunch {
             kind,
             message,
@@ -78,238 +172,5 @@ impl CannotLaunch {
     }
 }
 
-impl Language {
-    /// The language of a file of this name.
-    pub fn of(name: &str) -> Option<Language> {
-        match name.rsplit_once('.')? {
-            (_, "py") => Some(Language::Python),
-            // Declarations hold nothing that runs.
-            (stem, "ts" | "mts" | "cts") if stem.ends_with(".d") => None,
-            (_, "ts" | "mts" | "cts" | "js" | "mjs" | "cjs") => Some(Language::TypeScript),
-            _ => None,
-        }
-    }
-
-    pub fn source(self) -> SourceKind {
-        match self {
-            Language::Python => SourceKind::Python,
-            Language::TypeScript => SourceKind::TypeScript,
-        }
-    }
-
-    /// What people call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Language::Python => "Python",
-            Language::TypeScript => "TypeScript or JavaScript",
-        }
-    }
-
-    /// The program that runs its files, where this binary has it.
-    pub fn host(self) -> Option<&'static Host> {
-        match self {
-            Language::Python => Some(&toolcrib_hosts::PYTHON),
-            Language::TypeScript => toolcrib_hosts::TYPESCRIPT.as_ref(),
-        }
-    }
-
-    /// The folder of a project that its files take packages from.
-    pub fn packages_folder(self) -> &'static str {
-        match self {
-            Language::Python => ".venv",
-            Language::TypeScript => "node_modules",
-        }
-    }
-
-    /// The file beside a script that names the packages it needs.
-    pub fn requirements_file(self) -> &'static str {
-        match self {
-            Language::Python => "requirements.txt",
-            Language::TypeScript => "package.json",
-        }
-    }
-
-    /// What a tool of this text is called.
-    pub fn tool_name(self, declared: &Declared, stem: &str) -> String {
-        match (self, declared.name.as_str()) {
-            (Language::Python, name) => name.to_owned(),
-            (Language::TypeScript, "default") => stem.to_owned(),
-            (Language::TypeScript, name) => format!("{stem}_{name}"),
-        }
-    }
-
-    /// Can there be a tool in this text at all? Where not, no process is needed to say so.
-    pub fn may_have_tools(self, text: &str) -> bool {
-        let word: &[u8] = match self {
-            Language::Python => b"tool",
-            Language::TypeScript => b"export",
-        };
-        let mut words = text.as_bytes().windows(word.len());
-        words.any(|one| one.eq_ignore_ascii_case(word))
-    }
-
-    /// Reads a text that lies at `file`; `root` is the folder of the script that it belongs to.
-    pub fn outline(self, text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
-        match self {
-            Language::Python => python::outline(text, file, root),
-            Language::TypeScript => typescript::outline(text, file),
-        }
-    }
-
-    /// The packages that have to be installed for a script, or why what it names can't be.
-    pub fn needed(self, script: &Script) -> Result<Option<Needed>, CannotLaunch> {
-        let needed = match self {
-            Language::Python => python_packages(script),
-            Language::TypeScript => typescript_packages(script),
-        };
-        Ok(needed?.filter(|needed| !needed.packages.is_empty()))
-    }
-
-    /// How this script is run; `trusted` says whether all of its folder is.
-    pub fn way(
-        self,
-        script: &Script,
-        needed: Option<&Needed>,
-        mode: Mode,
-        place: &Place,
-        scope: Scope,
-        trusted: bool,
-    ) -> Result<Launch, CannotLaunch> {
-        match self {
-            Language::Python => python_way(needed, mode, place, scope, trusted),
-            Language::TypeScript => {
-                let own = trusted && scope == Scope::Local;
-                typescript_way(script, needed, mode, own, place)
-            }
-        }
-    }
-
-    /// Whose copy of the host is used. An interpreter that compiles the host has one of its own; a host that nobody
-    /// writes is shared.
-    pub fn owner(self, way: &Launch) -> Option<String> {
-        let digest = Sha256::digest(&way.identity);
-        (self == Language::Python).then(|| crate::folder::hex(&digest[..8]))
-    }
-
-    /// What of the host's folder a program is given to run.
-    pub fn host_program(self) -> &'static str {
-        match self {
-            Language::Python => "toolcrib_host",
-            Language::TypeScript => "host.mjs",
-        }
-    }
-
-    /// Lets an interpreter prepare its copy of the host, once: a confined process can't keep what it has compiled.
-    pub async fn warm_up(self, interpreter: &Path, copy: &Path, place: &Place) {
-        if self == Language::Python {
-            python::compile(interpreter, copy, place).await;
-        }
-    }
-
-    /// What the host is told of the script's texts.
-    pub fn load_request(self, script: &Script) -> Map<String, Value> {
-        match self {
-            Language::Python => python::load_request(script),
-            Language::TypeScript => typescript::load_request(script),
-        }
-    }
-}
-
-const NAMES_ONLY: &str = "name packages of the index with their versions, such as `requests>=2.31`; an index of your own goes into your own settings";
-
-fn python_packages(script: &Script) -> Result<Option<Needed>, CannotLaunch> {
-    let packages = script.packages().transpose().map_err(|why| {
-        let hint = "write `# /// script`, `# dependencies = [\"name\"]`, `# ///`, each on a line of its own";
-        let message = format!("the packages it names can't be read: {why}");
-        CannotLaunch::new(ErrorType::Validation, message, hint)
-    })?;
-    let read = packages.map(Packages::python).transpose();
-    let packages = read.map_err(|why| {
-        let message = format!("the packages it names can't be installed: {why}");
-        CannotLaunch::new(ErrorType::Validation, message, NAMES_ONLY)
-    })?;
-    Ok(packages.map(|packages| Needed {
-        packages,
-        dependencies: Map::new(),
-    }))
-}
-
-fn typescript_packages(script: &Script) -> Result<Option<Needed>, CannotLaunch> {
-    // Packages that somebody has installed beside the file are taken as they are.
-    let own = script.file.with_file_name("node_modules");
-    let Some(text) = script.requirements.as_deref().filter(|_| !own.is_dir()) else {
-        return Ok(None);
-    };
-    let wrong = |why: String, hint: &'static str| {
-        let message = format!("the package.json beside it can't be taken: {why}");
-        CannotLaunch::new(ErrorType::Validation, message, hint)
-    };
-    let dependencies =
-        typescript::dependencies(text).map_err(|why| wrong(why, "fix it and save"))?;
-    let packages = Packages::node(&dependencies).map_err(|why| wrong(why, NAMES_ONLY))?;
-    Ok(Some(Needed {
-        packages,
-        dependencies,
-    }))
-}
-
-fn python_way(
-    needed: Option<&Needed>,
-    mode: Mode,
-    place: &Place,
-    scope: Scope,
-    trusted: bool,
-) -> Result<Launch, CannotLaunch> {
-    let base = python::interpreter(place, scope, trusted).map_err(|why| {
-        let hint = "install Python 3.9 or later, or name one with `python = \"…\"` in config.toml";
-        CannotLaunch::new(
-            ErrorType::Io,
-            format!("no Python was found to run it: {why}"),
-            hint,
-        )
-    })?;
-    let environment = needed.map(|needed| Install::python(&needed.packages, &base, mode, place));
-    let (program, identity) = match &environment {
-        Some(environment) => (
-            environment.folder.join("bin/python"),
-            environment.identity().to_owned(),
-        ),
-        None => (base.program, base.identity),
-    };
-    Ok(Launch {
-        program,
-        identity,
-        flags: vec!["-X".into(), "utf8".into()],
-        environment,
-    })
-}
-
-fn typescript_way(
-    script: &Script,
-    needed: Option<&Needed>,
-    mode: Mode,
-    own: bool,
-    place: &Place,
-) -> Result<Launch, CannotLaunch> {
-    let runtime = typescript::runtime(place, script.bun(), own).map_err(|why| {
-        let message = format!("nothing was found to run it: {}", why.message);
-        CannotLaunch::new(ErrorType::Import, message, why.hint)
-    })?;
-    let environment = needed.map(|needed| {
-        let Needed {
-            packages,
-            dependencies,
-        } = needed;
-        Install::node(packages, dependencies, &runtime.interpreter, mode, place)
-    });
-    let mut identity = runtime.interpreter.identity.clone();
-    if let Some(environment) = &environment {
-        identity.push_str(environment.identity());
-    }
-    Ok(Launch {
-        program: runtime.interpreter.program,
-        identity,
-        flags: runtime.flags,
-        environment,
-    })
-}
+/// What is said where a list of packages holds something else.
+pub const NAMES_ONLY: &str = "name packages of the index with their versions, such as `requests>=2.31`; an index of your own goes into your own settings";

@@ -4,19 +4,21 @@
 //! A script is read as text first: scanned, and gathered with the files beside it that it imports ([`texts`]). The host
 //! is then given exactly these texts, so what was scanned is what runs, and a file that breaks or vanishes takes
 //! nothing away from the version that serves. What a host says of its tools is remembered by the hash of all that it
-//! depends on ([`draft`]).
+//! depends on ([`undescribed`]).
 //!
-//! * [`language`]: what differs between languages. A new one is a case there, a reader and a host.
+//! * [`language`]: what differs between languages, and THE TABLE of them. A new one is a file here and a line there.
 //! * [`texts`]: a script with the files that it imports.
 //! * [`python`], [`typescript`]: what their imports mean, and what runs them; [`interpreter`]: where that is found.
-//! * [`draft`]: asks the host, and makes tools of its answer.
+//! * [`undescribed`]: asks the host, and makes tools of its answer.
 //! * [`leftovers`]: removes copies of hosts and environments that nobody uses.
 //!
 //! Why: `docs/design/0014-scripts.md`.
 
 pub(crate) mod interpreter;
-mod language;
+pub mod language;
 mod leftovers;
+#[cfg(test)]
+mod made_up;
 mod python;
 mod texts;
 mod typescript;
@@ -28,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 use toolcrib_core::{Access, ErrorType, Problem};
+use toolcrib_hosts::Host;
 use toolcrib_scan::Finding;
 
 pub use language::Language;
@@ -38,6 +41,7 @@ pub use undescribed::UndescribedScript;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
+use crate::install::packages::Packages;
 use crate::origin::{Loaded, Origin};
 use crate::undescribed::Read;
 use crate::worker::Key;
@@ -70,7 +74,7 @@ pub struct ScriptSettings {
 }
 
 /// Where each language's host lies, for each interpreter that has a copy of its own; or why it does not.
-type Hosts = HashMap<(Language, Option<String>), Result<PathBuf, String>>;
+type Hosts = HashMap<(&'static str, Option<String>), Result<PathBuf, String>>;
 
 /// What scripts need beyond what every tool does.
 pub struct Scripts {
@@ -123,21 +127,23 @@ impl Scripts {
     }
 
     /// The copy of a language's host that is this owner's, laid out on first use.
-    fn host(&self, language: Language, owner: Option<String>) -> Result<PathBuf, String> {
+    fn host(&self, language: &dyn Language, owner: Option<String>) -> Result<PathBuf, MissingHost> {
+        let host = language.host().map_err(|hint| {
+            let why = format!(
+                "{} tools are not in this build of Toolcrib",
+                language.name()
+            );
+            MissingHost { why, hint }
+        })?;
+        self.laid_out(host, owner).map_err(|why| {
+            let hint = "make room, or set XDG_CACHE_HOME to a folder that this user may write";
+            MissingHost { why, hint }
+        })
+    }
+
+    fn laid_out(&self, host: &'static Host, owner: Option<String>) -> Result<PathBuf, String> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let lay_out = |owner: Option<&str>| {
-            let missing = || {
-                format!(
-                    "{} tools are not in this build of Toolcrib",
-                    language.name()
-                )
-            };
-            let host = language.host().ok_or_else(missing)?;
-            let place = host.folder(&self.settings.cache, owner);
-            host.lay_out(&self.settings.cache, owner)
-                .map_err(|error| format!("`{}` can't be written: {error}", place.display()))
-        };
-        let key = (language, owner);
+        let key = (host.name(), owner);
         // Who removes the cache while the crib runs gets a new one.
         if let Some(known) = hosts.get(&key).filter(|known| {
             let folder = known.as_deref();
@@ -146,16 +152,25 @@ impl Scripts {
             let _ = known.as_deref().map(|folder| self.in_use.hold(folder));
             return known.clone();
         }
+        let cache = &self.settings.cache;
+        let place = host.folder(cache, key.1.as_deref());
         // Held before it is looked at, so that nobody removes it meanwhile.
-        if let (Some(host), true) = (language.host(), self.settings.cache.join("hosts").is_dir()) {
-            self.in_use
-                .hold(&host.folder(&self.settings.cache, key.1.as_deref()));
+        if cache.join("hosts").is_dir() {
+            self.in_use.hold(&place);
         }
-        let laid = lay_out(key.1.as_deref());
+        let laid = host
+            .lay_out(cache, key.1.as_deref())
+            .map_err(|error| format!("`{}` can't be written: {error}", place.display()));
         let _ = laid.as_deref().map(|folder| self.in_use.hold(folder));
         hosts.insert(key, laid.clone());
         laid
     }
+}
+
+/// Why a host can't be run, and what to do.
+struct MissingHost {
+    why: String,
+    hint: &'static str,
 }
 
 /// Reads a script. Starts nothing.
@@ -167,8 +182,9 @@ pub fn read(
     start: &Path,
     project: bool,
 ) -> Read {
-    let needed = script.language.needed(&script);
-    let packages = needed.as_ref().ok().and_then(Option::as_ref);
+    let packages = script.language.packages(&script);
+    let packages = packages.map(|packages| packages.filter(|packages| !packages.is_empty()));
+    let shown = packages.as_ref().ok().and_then(Option::as_ref);
     let hash = script.hash();
     let home = Home {
         source: script.language.source(),
@@ -179,7 +195,7 @@ pub fn read(
         stem: script.stem.clone(),
         // The same before and after it was described: a grant may be what lets it be described.
         content: Some(hash.clone()),
-        packages: packages.map(|needed| needed.packages.shown()),
+        packages: shown.map(Packages::shown),
         hash,
     };
     let mut problems = script.problems();
@@ -201,8 +217,8 @@ pub fn read(
     if place.scripts.settings.scan == Scan::Strict && problems.len() > before {
         return ready(Vec::new(), problems);
     }
-    let needed = match needed {
-        Ok(needed) => needed,
+    let packages = match packages {
+        Ok(packages) => packages,
         Err(why) => {
             let problem = Problem::error(home.source, why.kind, why.message).hint(why.hint);
             problems.push(problem.file(&script.file));
@@ -215,7 +231,7 @@ pub fn read(
     if !script.may_have_tools() {
         return ready(Vec::new(), problems);
     }
-    match UndescribedScript::new(script, home, needed, place, start, project) {
+    match UndescribedScript::new(script, home, packages, place, start, project) {
         // Without the packages it can't say what it is, and nobody granted that they are installed.
         Ok(draft) if !draft.may_install() => ready_with(draft.as_text_tells(), problems),
         Ok(draft) => match draft.remembered() {

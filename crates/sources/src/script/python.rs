@@ -3,18 +3,132 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use toolcrib_core::Scope;
+use sha2::{Digest, Sha256};
+use toolcrib_core::{BoxFuture, ErrorType, SourceKind};
+use toolcrib_hosts::Host;
 use toolcrib_sandbox::{Command, Exit, Policy};
-use toolcrib_scan::SyntaxError;
 use toolcrib_scan::python::{self, Import};
+use toolcrib_scan::{Declared, SyntaxError};
 
 use super::interpreter::{Interpreter, leads_into_project};
-use super::language::{Outline, Wanted};
+use super::language::{CannotLaunch, Language, Launch, Launching, NAMES_ONLY, Outline, Wanted};
 use super::texts::Script;
 use crate::Place;
+use crate::install::Install;
+use crate::install::packages::Packages;
 use crate::process::capture;
 
-pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
+/// Functions in `.py` files.
+#[derive(Debug)]
+pub struct Python;
+
+impl Language for Python {
+    fn source(&self) -> SourceKind {
+        SourceKind::Python
+    }
+
+    fn name(&self) -> &'static str {
+        "Python"
+    }
+
+    fn takes(&self, _stem: &str, suffix: &str) -> bool {
+        suffix == "py"
+    }
+
+    fn keeps(&self, name: &str) -> bool {
+        name == "__pycache__"
+    }
+
+    fn host(&self) -> Result<&'static Host, &'static str> {
+        Ok(&toolcrib_hosts::PYTHON)
+    }
+
+    fn host_program(&self) -> &'static str {
+        "toolcrib_host"
+    }
+
+    fn packages_folder(&self) -> &'static str {
+        ".venv"
+    }
+
+    fn requirements_file(&self) -> &'static str {
+        "requirements.txt"
+    }
+
+    fn tool_name(&self, declared: &Declared, _stem: &str) -> String {
+        declared.name.clone()
+    }
+
+    fn word(&self) -> &'static str {
+        "tool"
+    }
+
+    fn outline(&self, text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
+        outline(text, file, root)
+    }
+
+    fn packages(&self, script: &Script) -> Result<Option<Packages>, CannotLaunch> {
+        let named = script.packages().transpose().map_err(|why| {
+            let hint = "write `# /// script`, `# dependencies = [\"name\"]`, `# ///`, each on a line of its own";
+            let message = format!("the packages it names can't be read: {why}");
+            CannotLaunch::new(ErrorType::Validation, message, hint)
+        })?;
+        let packages = named.map(Packages::python).transpose();
+        packages.map_err(|why| {
+            let message = format!("the packages it names can't be installed: {why}");
+            CannotLaunch::new(ErrorType::Validation, message, NAMES_ONLY)
+        })
+    }
+
+    fn launch(&self, wanted: &Launching) -> Result<Launch, CannotLaunch> {
+        let Launching { mode, place, .. } = *wanted;
+        let base = interpreter(place, wanted.own).map_err(|why| {
+            let hint =
+                "install Python 3.9 or later, or name one with `python = \"…\"` in config.toml";
+            let message = format!("no Python was found to run it: {why}");
+            CannotLaunch::new(ErrorType::Io, message, hint)
+        })?;
+        let packages = wanted.packages;
+        let environment = packages.map(|packages| Install::python(packages, &base, mode, place));
+        let (program, identity) = match &environment {
+            Some(environment) => (
+                environment.folder.join("bin/python"),
+                environment.identity().to_owned(),
+            ),
+            None => (base.program, base.identity),
+        };
+        Ok(Launch {
+            program,
+            identity,
+            flags: vec!["-X".into(), "utf8".into()],
+            environment,
+        })
+    }
+
+    fn owner(&self, launch: &Launch) -> Option<String> {
+        let digest = Sha256::digest(&launch.identity);
+        Some(crate::folder::hex(&digest[..8]))
+    }
+
+    fn warm_up<'a>(
+        &'a self,
+        interpreter: &'a Path,
+        copy: &'a Path,
+        place: &'a Place,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(compile(interpreter, copy, place))
+    }
+
+    fn load_request(&self, script: &Script, _environment: Option<&Path>) -> Map<String, Value> {
+        let texts: Map<String, Value> = script
+            .texts()
+            .map(|(path, text)| (path.to_string_lossy().into_owned(), text.into()))
+            .collect();
+        Map::from_iter([("texts".to_owned(), Value::Object(texts))])
+    }
+}
+
+fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
     let reading = python::read(text)?;
     let imports = reading.imports.iter();
     let requirements = reading.requirements.map(|metadata| match metadata {
@@ -33,7 +147,7 @@ pub fn outline(text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxEr
         tools: reading.tools,
         findings: reading.findings,
         requirements: requirements.filter(|one| one.as_ref().map_or(true, |text| !text.is_empty())),
-        bun: None,
+        only_in: None,
     })
 }
 
@@ -66,12 +180,10 @@ fn near(import: &Import, file: &Path, root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The interpreter of a file that brings no environment of its own. A project's is taken only for files that are
-/// trusted with it.
-pub fn interpreter(place: &Place, scope: Scope, trusted: bool) -> Result<Interpreter, String> {
+/// The interpreter of a file that brings no environment of its own. A project's is taken only for its `own` files, which
+/// are trusted with it.
+fn interpreter(place: &Place, own: bool) -> Result<Interpreter, String> {
     let settings = &place.scripts.settings;
-    // A project's interpreter runs what is trusted with the project, and no tool of another place.
-    let own = trusted && scope == Scope::Local;
     if let Some(named) = settings
         .python
         .as_deref()
@@ -102,20 +214,11 @@ fn lies_in(folder: &Path, project: Option<&Path>) -> bool {
     })
 }
 
-/// What the host is told of the texts.
-pub fn load_request(script: &Script) -> Map<String, Value> {
-    let texts: Map<String, Value> = script
-        .texts()
-        .map(|(path, text)| (path.to_string_lossy().into_owned(), text.into()))
-        .collect();
-    Map::from_iter([("texts".to_owned(), Value::Object(texts))])
-}
-
 /// Compiles this interpreter's own copy of the host, unless it has been done. Without it every start would compile it.
 ///
 /// The interpreter may be a project's: of the copy it writes the folders for bytecode and nothing else, and what it puts
 /// there only its own tools read. The mark that says it is done lies beside the copy, where it writes nothing.
-pub async fn compile(interpreter: &Path, copy: &Path, place: &Place) {
+async fn compile(interpreter: &Path, copy: &Path, place: &Place) {
     // What is written is named by where it really lies.
     let Ok(copy) = &copy.canonicalize() else {
         return;

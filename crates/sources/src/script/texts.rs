@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Problem};
 use toolcrib_scan::{BUDGET, Cause, Finding, Position, SyntaxError};
 
-use super::language::{Language, Outline, Wanted};
+use super::language::{Language, OnlyIn, Outline, Wanted};
 use crate::entry::is_passed_over;
 
 /// The longest text of one file.
@@ -43,7 +43,7 @@ impl Around {
 
 /// A script: its own text and those of the files that it imports from beside it.
 pub struct Script {
-    pub language: Language,
+    pub language: &'static dyn Language,
     /// What its tools are called after where they have no name: the file's name without suffix, or the folder's.
     pub stem: String,
     pub file: PathBuf,
@@ -74,7 +74,7 @@ struct GoodVersion {
 impl Script {
     /// Takes a script in with what it imports. `read` gives the bytes of a file, where there is one.
     pub fn gather(
-        language: Language,
+        language: &'static dyn Language,
         stem: &str,
         file: &Path,
         text: &[u8],
@@ -142,7 +142,7 @@ impl Script {
 
     /// A good version that was kept, as far as it belongs to the script.
     pub fn kept(
-        language: Language,
+        language: &'static dyn Language,
         stem: &str,
         file: &Path,
         kept: &[u8],
@@ -243,14 +243,21 @@ impl Script {
 
     /// Can there be a tool in it at all?
     pub fn may_have_tools(&self) -> bool {
+        let word = self.language.word().as_bytes();
         let text = self.texts.get(&self.file);
-        text.is_some_and(|one| self.language.may_have_tools(&one.text))
+        let mut words = text
+            .into_iter()
+            .flat_map(|one| one.text.as_bytes().windows(word.len()));
+        words.any(|one| one.eq_ignore_ascii_case(word))
     }
 
-    /// Where one of its texts uses what only Bun has.
-    pub fn bun(&self) -> Option<Position> {
-        let mut outlines = self.texts.values().flat_map(|one| &one.outline);
-        outlines.find_map(|outline| outline.bun)
+    /// Where one of its texts uses what only this runtime has.
+    pub fn only_in(&self, runtime: &str) -> Option<Position> {
+        let outlines = self.texts.values().flat_map(|one| &one.outline);
+        let mut places = outlines.filter_map(|outline| outline.only_in);
+        places
+            .find(|place: &OnlyIn| place.runtime == runtime)
+            .map(|place| place.at)
     }
 
     /// Which file each import means that has to be told: importer, specifier, file.
@@ -361,7 +368,7 @@ mod tests {
 
     fn gathered(text: &str, read: impl Fn(&Path) -> Option<Vec<u8>>) -> Script {
         Script::gather(
-            Language::Python,
+            &crate::script::python::Python,
             "x",
             Path::new("/tools/x.py"),
             text.as_bytes(),

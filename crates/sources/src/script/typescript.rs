@@ -4,13 +4,22 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use toolcrib_core::{ErrorType, SourceKind};
+use toolcrib_hosts::Host;
 use toolcrib_scan::script::{self, Dialect, Format};
-use toolcrib_scan::{Cause, Position, SyntaxError};
+use toolcrib_scan::{Cause, Declared, Position, SyntaxError};
 
 use super::interpreter::{Interpreter, leads_into_project};
-use super::language::{Outline, Wanted};
+use super::language::{
+    CannotLaunch, Language, Launch, Launching, NAMES_ONLY, OnlyIn, Outline, Wanted,
+};
 use super::texts::Script;
 use crate::Place;
+use crate::install::Install;
+use crate::install::packages::Packages;
+
+/// The name of the runtime that has more than the others.
+const BUN: &str = "bun";
 
 /// Suffixes that an import without one may stand for, in this order.
 const SUFFIXES: [&str; 7] = ["ts", "mts", "cts", "js", "mjs", "cjs", "json"];
@@ -22,7 +31,122 @@ const OURS: [&str; 4] = [
     "zod",
 ];
 
-pub fn outline(text: &str, file: &Path) -> Result<Outline, SyntaxError> {
+/// Exports of TypeScript and JavaScript files.
+#[derive(Debug)]
+pub struct TypeScript;
+
+impl Language for TypeScript {
+    fn source(&self) -> SourceKind {
+        SourceKind::TypeScript
+    }
+
+    fn name(&self) -> &'static str {
+        "TypeScript or JavaScript"
+    }
+
+    fn takes(&self, stem: &str, suffix: &str) -> bool {
+        match suffix {
+            // Declarations hold nothing that runs.
+            "ts" | "mts" | "cts" => !stem.ends_with(".d"),
+            "js" | "mjs" | "cjs" => true,
+            _ => false,
+        }
+    }
+
+    fn keeps(&self, name: &str) -> bool {
+        let settings = ["package", "tsconfig"];
+        let is_settings = || settings.iter().any(|start| name.starts_with(start));
+        name == "node_modules"
+            || name.starts_with("deno.json")
+            || (name.ends_with(".json") && is_settings())
+    }
+
+    fn host(&self) -> Result<&'static Host, &'static str> {
+        let host = toolcrib_hosts::TYPESCRIPT.as_ref();
+        host.ok_or("build Toolcrib on a machine that has Node.js and npm")
+    }
+
+    fn host_program(&self) -> &'static str {
+        "host.mjs"
+    }
+
+    fn packages_folder(&self) -> &'static str {
+        "node_modules"
+    }
+
+    fn requirements_file(&self) -> &'static str {
+        "package.json"
+    }
+
+    fn tool_name(&self, declared: &Declared, stem: &str) -> String {
+        match declared.name.as_str() {
+            "default" => stem.to_owned(),
+            name => format!("{stem}_{name}"),
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        "export"
+    }
+
+    fn outline(&self, text: &str, file: &Path, _root: &Path) -> Result<Outline, SyntaxError> {
+        outline(text, file)
+    }
+
+    fn packages(&self, script: &Script) -> Result<Option<Packages>, CannotLaunch> {
+        let Some(text) = package_json(script) else {
+            return Ok(None);
+        };
+        let wrong = |why: String, hint: &'static str| {
+            let message = format!("the package.json beside it can't be taken: {why}");
+            CannotLaunch::new(ErrorType::Validation, message, hint)
+        };
+        let dependencies = dependencies(text).map_err(|why| wrong(why, "fix it and save"))?;
+        let packages = Packages::node(&dependencies).map_err(|why| wrong(why, NAMES_ONLY))?;
+        Ok(Some(packages))
+    }
+
+    fn launch(&self, wanted: &Launching) -> Result<Launch, CannotLaunch> {
+        let Launching {
+            script,
+            mode,
+            place,
+            ..
+        } = *wanted;
+        let bun = script.only_in(BUN);
+        let runtime = runtime(place, bun, wanted.own).map_err(|why| {
+            let message = format!("nothing was found to run it: {}", why.message);
+            CannotLaunch::new(ErrorType::Import, message, why.hint)
+        })?;
+        let environment = wanted.packages.map(|packages| {
+            let written = package_json(script).map(dependencies);
+            // They were read before, to know the packages.
+            let dependencies = written.and_then(Result::ok).unwrap_or_default();
+            Install::node(packages, &dependencies, &runtime.interpreter, mode, place)
+        });
+        let mut identity = runtime.interpreter.identity.clone();
+        if let Some(environment) = &environment {
+            identity.push_str(environment.identity());
+        }
+        Ok(Launch {
+            program: runtime.interpreter.program,
+            identity,
+            flags: runtime.flags,
+            environment,
+        })
+    }
+
+    fn load_request(&self, script: &Script, environment: Option<&Path>) -> Map<String, Value> {
+        let mut told = load_request(script);
+        if let Some(environment) = environment {
+            let modules = environment.join(self.packages_folder());
+            told.insert("modules".to_owned(), json!(modules));
+        }
+        told
+    }
+}
+
+fn outline(text: &str, file: &Path) -> Result<Outline, SyntaxError> {
     let Some(dialect) = Dialect::of(file) else {
         // JSON, or what the runtime may make of it.
         return Ok(Outline::default());
@@ -45,7 +169,7 @@ pub fn outline(text: &str, file: &Path) -> Result<Outline, SyntaxError> {
         tools: reading.tools,
         findings: reading.findings,
         requirements: None,
-        bun: reading.bun,
+        only_in: reading.bun.map(|at| OnlyIn { runtime: BUN, at }),
     })
 }
 
@@ -102,19 +226,19 @@ fn plain(path: &Path) -> PathBuf {
 
 /// A program that runs TypeScript files, and with which flags.
 #[derive(Debug, Clone)]
-pub struct Runtime {
-    pub interpreter: Interpreter,
-    pub flags: Vec<OsString>,
+struct Runtime {
+    interpreter: Interpreter,
+    flags: Vec<OsString>,
 }
 
 /// Why there is none.
-pub struct NoRuntime {
-    pub message: String,
-    pub hint: &'static str,
+struct NoRuntime {
+    message: String,
+    hint: &'static str,
 }
 
 /// The runtime of a file; `bun` is where it uses what only Bun has, `own` whether it is trusted with all of its project.
-pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtime, NoRuntime> {
+fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtime, NoRuntime> {
     let missing = |message: String| NoRuntime {
         message,
         hint: "install Node.js 20 or later, Bun or Deno, or name one with `javascript = \"…\"` in config.toml",
@@ -125,8 +249,8 @@ pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtim
         None => {
             // What only Bun has is for Bun; for the rest what most people have comes first.
             let order = match bun {
-                Some(_) => ["bun", "node", "deno"],
-                None => ["node", "bun", "deno"],
+                Some(_) => [BUN, "node", "deno"],
+                None => ["node", BUN, "deno"],
             };
             let mut found = order.iter();
             found
@@ -136,7 +260,7 @@ pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtim
                 })?
         }
     };
-    let is_bun = found.name().contains("bun");
+    let is_bun = found.name().contains(BUN);
     if let (Some(at), false) = (bun, is_bun) {
         return Err(NoRuntime {
             message: format!(
@@ -173,8 +297,14 @@ pub fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtim
     })
 }
 
+/// The `package.json` beside a script, unless somebody has installed packages there: those are taken as they are.
+fn package_json(script: &Script) -> Option<&str> {
+    let own = script.file.with_file_name("node_modules");
+    script.requirements.as_deref().filter(|_| !own.is_dir())
+}
+
 /// The packages that a `package.json` names, but for those that the host stands for.
-pub fn dependencies(text: &str) -> Result<Map<String, Value>, String> {
+fn dependencies(text: &str) -> Result<Map<String, Value>, String> {
     let package: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let named = package.get("dependencies").and_then(Value::as_object);
     let mut named = named.cloned().unwrap_or_default();
@@ -183,7 +313,7 @@ pub fn dependencies(text: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// What the host is told of the texts: JavaScript, and which file each import means.
-pub fn load_request(script: &Script) -> Map<String, Value> {
+fn load_request(script: &Script) -> Map<String, Value> {
     let mut texts = Map::new();
     let mut resolved = Map::new();
     for (path, text) in script.texts() {

@@ -9,7 +9,7 @@ use toolcrib_core::{
     BoxFuture, Call, CallError, CallResult, ErrorType, Mask, Permit, Problem, Retries, Run, Scope,
 };
 
-use super::language::Needed;
+use super::language::Launching;
 use super::unasked;
 use super::{Around, Script};
 use crate::Place;
@@ -17,6 +17,7 @@ use crate::confine::Workshop;
 use crate::executable::Home;
 use crate::executable::definition::Definition;
 use crate::fields::Report;
+use crate::install::packages::Packages;
 use crate::install::{Install, Mode, Progress};
 use crate::origin::Loaded;
 use crate::undescribed::Afterwards;
@@ -56,7 +57,7 @@ impl UndescribedScript {
     pub fn new(
         script: Script,
         home: Home,
-        needed: Option<Needed>,
+        packages: Option<Packages>,
         place: &Arc<Place>,
         start: &Path,
         project: bool,
@@ -75,20 +76,24 @@ impl UndescribedScript {
             true => Mode::Built,
             false => Mode::Unpacked,
         };
-        let way = language.way(&script, needed.as_ref(), mode, place, scope, project);
-        let way = way.map_err(|why| problem(why.kind, why.message, why.hint))?;
-        let host = place.scripts.host(language, language.owner(&way));
-        let host = host.map_err(|why| {
-            let hint = match language.host() {
-                Some(_) => "make room, or set XDG_CACHE_HOME to a folder that this user may write",
-                None => "build Toolcrib on a machine that has Node.js and npm",
-            };
-            problem(ErrorType::Io, format!("its host is not there: {why}"), hint)
+        let launch = language.launch(&Launching {
+            script: &script,
+            packages: packages.as_ref(),
+            mode,
+            // A project's interpreter runs what is trusted with the project, and no tool of another place.
+            own: project && scope == Scope::Local,
+            place,
+        });
+        let launch = launch.map_err(|why| problem(why.kind, why.message, why.hint))?;
+        let host = place.scripts.host(language, language.owner(&launch));
+        let host = host.map_err(|missing| {
+            let message = format!("its host is not there: {}", missing.why);
+            problem(ErrorType::Io, message, missing.hint)
         })?;
         let digest = Sha256::new()
             .chain_update(&home.hash)
             .chain_update([0])
-            .chain_update(&way.identity)
+            .chain_update(&launch.identity)
             .chain_update([0])
             .chain_update(host.as_os_str().as_encoded_bytes())
             .chain_update([0])
@@ -97,12 +102,12 @@ impl UndescribedScript {
             .finalize();
         let key = Key(format!("script-{}", crate::folder::hex(&digest)).into());
         let script = Arc::new(script);
-        let environment = way.environment;
-        let mut args = way.flags;
+        let environment = launch.environment;
+        let mut args = launch.flags;
         args.push(host.join(language.host_program()).into());
         let blueprint = Blueprint {
             name: home.stem.clone(),
-            program: way.program.into_os_string(),
+            program: launch.program.into_os_string(),
             args,
             dir: start.to_path_buf(),
             // Its program is no stand-in: that was looked through when it was found.
@@ -373,15 +378,14 @@ impl UndescribedScript {
 /// What the host is told of the script.
 fn greeting(script: Arc<Script>, environment: Option<&Install>, place: &Place) -> Greeting {
     let directory = place.directory().to_path_buf();
-    let modules = environment.map(|environment| environment.folder.join("node_modules"));
+    let environment = environment.map(|environment| environment.folder.clone());
     Greeting(Arc::new(move || {
-        let mut told = script.language.load_request(&script);
+        let mut told = script
+            .language
+            .load_request(&script, environment.as_deref());
         told.insert("file".to_owned(), json!(script.file));
         told.insert("stem".to_owned(), json!(script.stem));
         told.insert("directory".to_owned(), json!(directory));
-        if let Some(modules) = &modules {
-            told.insert("modules".to_owned(), json!(modules));
-        }
         if script.around != Around::Trusted {
             told.insert("alone".to_owned(), json!(true));
         }

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_UNTOLD: Duration = Duration::from_millis(200);
 const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 
-/// What changes are numbered by. Calls, outputs and descriptions are not: nobody waits for them.
+/// What changes are numbered by. Calls are not: nobody waits for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     CustomTools,

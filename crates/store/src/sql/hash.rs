@@ -53,6 +53,49 @@ impl ArgumentKey {
         mac.update(&text);
         hex(&mac.finalize().into_bytes())
     }
+
+    /// A key for another purpose, which tells nothing of this one. Arguments begin with `{`, purposes never do.
+    pub(super) fn signer(&self, purpose: &'static str) -> Signer {
+        let mut mac = self.0.clone();
+        mac.update(purpose.as_bytes());
+        Signer::new(mac.finalize().into_bytes().into())
+    }
+}
+
+/// Signs what is given out and comes back.
+#[derive(Clone)]
+pub struct Signer(Hmac<Sha256>);
+
+impl Signer {
+    /// The length of a signature.
+    pub const LENGTH: usize = 16;
+
+    fn new(key: [u8; 32]) -> Signer {
+        // As long as a block of the hash: a shorter key is filled up with zeros, so says HMAC.
+        let mut block = [0; 64];
+        block[..32].copy_from_slice(&key);
+        Signer(Hmac::new(&block.into()))
+    }
+
+    /// One whose key nobody else has, and nobody keeps.
+    pub fn random() -> std::io::Result<Signer> {
+        let key = random::<32>().map_err(|error| std::io::Error::other(error.to_string()))?;
+        Ok(Signer::new(key))
+    }
+
+    pub fn sign(&self, text: &[u8]) -> [u8; Signer::LENGTH] {
+        let mut mac = self.0.clone();
+        mac.update(text);
+        let whole: [u8; 32] = mac.finalize().into_bytes().into();
+        std::array::from_fn(|at| whole[at])
+    }
+
+    /// Is this the signature of that text? Takes as long for one that is nearly right.
+    pub fn verify(&self, text: &[u8], signature: &[u8; Signer::LENGTH]) -> bool {
+        let mut mac = self.0.clone();
+        mac.update(text);
+        mac.verify_truncated_left(signature).is_ok()
+    }
 }
 
 fn write_map(text: &mut Vec<u8>, map: &Map<String, Value>) {
@@ -133,6 +176,18 @@ mod tests {
         let one = hash(r#"{"n": 100000000000000000000001, "m": 1}"#);
         assert_ne!(one, hash(r#"{"n": 100000000000000000000002, "m": 1}"#));
         assert_eq!(one, hash(r#"{"m": 1, "n": 100000000000000000000001}"#));
+    }
+
+    #[test]
+    fn a_signature_holds_for_its_text_key_and_purpose() {
+        let key = ArgumentKey::new(b"k").unwrap();
+        let (one, two) = (key.signer("one"), key.signer("two"));
+        let signature = one.sign(b"text");
+        assert!(key.signer("one").verify(b"text", &signature));
+        assert!(!one.verify(b"texT", &signature) && !two.verify(b"text", &signature));
+        let other = ArgumentKey::new(b"l").unwrap().signer("one");
+        assert!(!other.verify(b"text", &signature));
+        assert!(!Signer::random().unwrap().verify(b"text", &signature));
     }
 
     #[test]

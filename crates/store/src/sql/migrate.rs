@@ -10,10 +10,11 @@ use super::tx::Tx;
 use super::value::{Line, values};
 use crate::file::hex;
 
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_grant_origins.sql"),
     include_str!("../../migrations/0003_trust_ownership.sql"),
+    include_str!("../../migrations/0004_unused_tables.sql"),
 ];
 const KNOWN: u32 = STEPS.len() as u32;
 

@@ -10,12 +10,10 @@ mod calls;
 mod changes;
 mod custom_tools;
 mod db;
-mod descriptions;
 mod error;
 mod grants;
 mod hash;
 mod migrate;
-mod output_index;
 mod tokens;
 mod trusted;
 mod tx;
@@ -34,10 +32,8 @@ pub use call_log::{CallLog, LogState};
 pub use calls::{CallCursor, CallFilter, CallPage, Calls, Ending, NoCursor, Retention};
 pub use changes::Revisions;
 pub use custom_tools::{CustomTools, ToolPage};
-pub use descriptions::Descriptions;
 pub use grants::GrantBook;
-pub use hash::{fingerprint, new_secret};
-pub use output_index::{IndexedOutput, OutputIndex};
+pub use hash::{Signer, fingerprint, new_secret};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath, TrustedPaths};
 pub use url::{StoreUrl, StoreUrlError};
@@ -116,12 +112,9 @@ impl Store {
         Tokens::new(self.db())
     }
 
-    pub fn outputs(&self) -> OutputIndex {
-        OutputIndex::new(self.db())
-    }
-
-    pub fn descriptions(&self) -> Descriptions {
-        Descriptions::new(self.db())
+    /// Signs with a key that all processes on this store share, for one purpose.
+    pub fn signer(&self, purpose: &'static str) -> Signer {
+        self.0.key.signer(purpose)
     }
 
     /// The keyed hash that a call's record holds in place of its arguments.

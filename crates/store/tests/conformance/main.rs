@@ -54,12 +54,12 @@ on_both! {
     people:
         grants_come_and_go
         trust_comes_and_goes_and_is_imported_once
-        tokens_are_known_by_their_hash
-        outputs_and_descriptions_are_kept;
+        tokens_are_known_by_their_hash;
     opening:
         changes_are_told_across_connections
         a_newer_store_is_refused
         an_older_store_is_brought_up
+        every_table_is_used
         many_open_a_new_store_at_once
         hashes_are_of_this_store
         a_write_given_up_leaves_nothing;

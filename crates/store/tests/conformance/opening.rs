@@ -89,6 +89,8 @@ pub async fn an_older_store_is_brought_up(site: Site) {
         "ALTER TABLE grants DROP COLUMN origin",
         "CREATE INDEX grants_by_tool ON grants (tool)",
         "ALTER TABLE trust DROP COLUMN ownership",
+        "CREATE TABLE outputs (id TEXT PRIMARY KEY)",
+        "CREATE TABLE descriptions (key TEXT PRIMARY KEY)",
         "INSERT INTO trust (path, kind, since) VALUES ('/', 'project', 1)",
         "INSERT INTO grants (id, tool, what, created_at) VALUES ('1', 'a', '{\"all\": true}', 1)",
     ] {
@@ -105,6 +107,37 @@ pub async fn an_older_store_is_brought_up(site: Site) {
     trusted.remember(root, &[]).await.unwrap();
     let now = trusted.get(root).await.unwrap().unwrap();
     assert_eq!((now.ownership.is_some(), now.since_ms), (true, 1));
+}
+
+/// A table that no statement of the crate names is dropped by a migration.
+pub async fn every_table_is_used(site: Site) {
+    let store = site.open().await;
+    store.close().await;
+    let mut statements = String::new();
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/sql")).unwrap() {
+        statements.push_str(&std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    }
+    let tables = tables(&site).await;
+    assert!(tables.len() > 5, "{tables:?}");
+    for table in tables {
+        let used = ["FROM", "INTO", "UPDATE"]
+            .iter()
+            .any(|word| statements.contains(&format!("{word} {table}")));
+        assert!(used, "no statement names the table `{table}`");
+    }
+}
+
+async fn tables(site: &Site) -> Vec<String> {
+    use sqlx::Connection;
+    if site.is_sqlite() {
+        let mut db = sqlx::SqliteConnection::connect(&site.url).await.unwrap();
+        let sql =
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+        return sqlx::query_scalar(sql).fetch_all(&mut db).await.unwrap();
+    }
+    let mut db = sqlx::PgConnection::connect(&site.url).await.unwrap();
+    let sql = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'";
+    sqlx::query_scalar(sql).fetch_all(&mut db).await.unwrap()
 }
 
 async fn set_format(site: &Site, format: &str) {

@@ -1,11 +1,10 @@
-//! What people said yes to, tokens, and what is kept beside.
+//! What people said yes to, and tokens.
 
 use std::path::Path;
 
-use serde_json::json;
 use toolcrib_core::store::StoreError;
 use toolcrib_core::{Binding, Network, NewGrant, Permit};
-use toolcrib_store::{IndexedOutput, NewToken, TrustBook, TrustKind, Verdict};
+use toolcrib_store::{NewToken, TrustBook, TrustKind, Verdict};
 
 use crate::support::Site;
 
@@ -131,46 +130,4 @@ pub async fn tokens_are_known_by_their_hash(site: Site) {
         let holds = |text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
         assert!(holds(&token.id) && !holds(&secret) && !holds(&secret[6..]));
     }
-}
-
-pub async fn outputs_and_descriptions_are_kept(site: Site) {
-    let store = site.open().await;
-    let outputs = store.outputs();
-    let output = |id: &str, created_ms| IndexedOutput {
-        id: id.to_owned(),
-        owner: "default".to_owned(),
-        bytes: 5_000_000_000,
-        lines: 3,
-        created_ms,
-    };
-    assert_eq!(outputs.total_bytes().await.unwrap(), 0);
-    outputs.put(&output("x", 9)).await.unwrap();
-    outputs.put(&output("y", 4)).await.unwrap();
-    outputs.put(&output("x", 8)).await.unwrap();
-    assert_eq!(outputs.total_bytes().await.unwrap(), 10_000_000_000);
-    assert_eq!(
-        outputs.get("default", "x").await.unwrap(),
-        Some(output("x", 8))
-    );
-    assert_eq!(outputs.get("other", "x").await.unwrap(), None);
-    assert_eq!(outputs.oldest(1).await.unwrap(), [output("y", 4)]);
-    assert!(outputs.remove("y").await.unwrap());
-    assert!(!outputs.remove("y").await.unwrap());
-
-    let descriptions = store.descriptions();
-    assert_eq!(descriptions.get("k").await.unwrap(), None);
-    descriptions
-        .put("k", &json!({"b": 1, "a": [2]}))
-        .await
-        .unwrap();
-    descriptions
-        .put("k", &json!({"b": 2, "a": [2]}))
-        .await
-        .unwrap();
-    assert_eq!(
-        descriptions.get("k").await.unwrap(),
-        Some(json!({"b": 2, "a": [2]}))
-    );
-    assert_eq!(descriptions.forget_before(5).await.unwrap(), 0);
-    assert_eq!(descriptions.forget_before(u64::MAX).await.unwrap(), 1);
 }

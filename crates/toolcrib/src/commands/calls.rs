@@ -4,13 +4,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use toolcrib_core::ErrorCode;
-use toolcrib_store::{CallCursor, CallFilter, Ending};
 
-use super::reach::There;
+use super::reach::Reach;
 use super::{Done, Scene, Target};
 use crate::failure::Failure;
-use crate::open::data_folder;
-use crate::store_handle::StoreHandle;
 use crate::wire::{RecordList, RecordView};
 
 /// How often the record is looked at when it is followed.
@@ -45,21 +42,10 @@ pub fn parse_age(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds))
 }
 
-/// Where the record is read: the store, or a crib elsewhere.
-enum Record {
-    Here(Box<StoreHandle>),
-    There(There),
-}
-
 impl Shown {
     pub async fn run(self, scene: &Scene, target: &Target) -> Done {
-        let record = match target.host.is_some() || target.port.is_some() {
-            true => Record::There(There::new(scene, target)?),
-            false => {
-                let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
-                Record::Here(Box::new(memory))
-            }
-        };
+        let project = Reach::project(scene);
+        let record = Reach::records(scene, target, project.as_ref()).await?;
         let since_ms = self.since.map(ago);
         let list = self.read(&record, since_ms).await?;
         if !self.follow {
@@ -86,7 +72,7 @@ impl Shown {
         }
     }
 
-    async fn read(&self, record: &Record, since_ms: Option<u64>) -> Result<RecordList, Failure> {
+    async fn read(&self, record: &Reach, since_ms: Option<u64>) -> Result<RecordList, Failure> {
         let mut list = RecordList {
             calls: Vec::new(),
             next: None,
@@ -106,40 +92,21 @@ impl Shown {
 
     async fn page(
         &self,
-        record: &Record,
+        record: &Reach,
         since_ms: Option<u64>,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<RecordList, Failure> {
-        match record {
-            Record::Here(memory) => {
-                let filter = CallFilter {
-                    tool: self.tool.clone(),
-                    ending: self.failed.then_some(Ending::Failed),
-                    since_ms,
-                    ..CallFilter::default()
-                };
-                let cursor: Option<CallCursor> = cursor.and_then(|text| text.parse().ok());
-                let calls = memory.store()?.calls();
-                let page = calls.list(&filter, cursor.as_ref(), limit).await?;
-                Ok(RecordList::from(&page))
-            }
-            Record::There(there) => {
-                let mut query = vec![("limit", limit.to_string())];
-                let maybe = [
-                    ("tool", self.tool.clone()),
-                    ("outcome", self.failed.then(|| "failed".to_owned())),
-                    ("since", since_ms.map(|ms| ms.to_string())),
-                    ("cursor", cursor.map(str::to_owned)),
-                ];
-                query.extend(
-                    maybe
-                        .into_iter()
-                        .filter_map(|(key, value)| Some((key, value?))),
-                );
-                there.ask("/calls", &query).await
-            }
-        }
+        let mut query = vec![("limit", limit.to_string())];
+        let maybe = [
+            ("tool", self.tool.clone()),
+            ("outcome", self.failed.then(|| "failed".to_owned())),
+            ("since", since_ms.map(|ms| ms.to_string())),
+            ("cursor", cursor.map(str::to_owned)),
+        ];
+        let given = maybe.into_iter();
+        query.extend(given.filter_map(|(key, value)| Some((key, value?))));
+        record.ask("/calls", &query).await
     }
 
     fn print(&self, scene: &Scene, list: RecordList) {

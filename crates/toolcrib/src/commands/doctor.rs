@@ -1,17 +1,12 @@
 //! `toolcrib doctor`: what this machine offers to confine tools, what enforces what for each of them, and what is wrong.
 
 use clap::Args;
-use serde_json::{Value, json};
-use toolcrib_core::{Tool, Walled};
-use toolcrib_sandbox::{Feature, Survey};
-use toolcrib_sources::Follow;
 
 use super::list::heading;
-use super::{Done, Scene};
-use crate::config::Flags;
-use crate::failure::Failure;
-use crate::open::Opened;
+use super::reach::Reach;
+use super::{Done, Scene, Target};
 use crate::printer::{DIM, GREEN, RED, YELLOW, plain};
+use crate::wire::{ConfinementView, DoctorView, FeatureView};
 
 /// Say how tools are confined here, and what is wrong
 #[derive(Debug, Args)]
@@ -23,54 +18,26 @@ pub struct Doctor {}
 
 impl Doctor {
     pub async fn run(self, scene: &Scene) -> Done {
-        let flag = scene.globals.project.as_deref();
-        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag).await?;
-        let survey = opened.place.launcher.survey().await.map_err(|error| {
-            Failure::new(
-                toolcrib_core::ErrorCode::Internal,
-                "this machine could not be looked over",
-            )
-            .cause(error)
-        })?;
-        let _sources = opened.load(Follow::Nothing).await;
-        let catalog = opened.crib.tools();
-        let mut tools = Vec::new();
-        for tool in catalog.tools() {
-            tools.push((tool.clone(), tool.run.walled(tool).await));
-        }
-        let trouble = opened.trouble().await;
-        opened.close().await;
-        let refused = tools
-            .iter()
-            .any(|(_, walled)| matches!(walled, Walled::Refused(_)));
+        let reach = Reach::open(scene, &Target::default()).await?;
+        let found = reach.get("/doctor").await;
+        reach.close().await;
+        let found: DoctorView = found?;
+        let refused = found.tools.iter().any(|tool| tool.refused.is_some());
         let exit = u8::from(refused);
         let printer = scene.printer;
         if printer.is_json() {
-            let tools: Vec<Value> = tools
-                .iter()
-                .map(|(tool, walled)| confinement_json(tool, walled))
-                .collect();
-            printer.json(&json!({
-                "project": opened.project.as_ref().map(|project| &project.root),
-                "sandboxEnabled": opened.settings.walls.none.is_none(),
-                "rung": survey.rung.map(|rung| rung.letter().to_string()),
-                "reason": survey.reason,
-                "remedy": survey.remedy,
-                "features": survey.features,
-                "tools": tools,
-                "degraded": trouble,
-            }));
+            printer.json(&found);
             return Ok(exit);
         }
-        printer.note(format!("{DIM}{}{DIM:#}", opened.project_line()));
-        tell_machine(scene, &opened, &survey);
+        printer.note(format!("{DIM}{}{DIM:#}", reach.line()));
+        tell_machine(scene, &found);
         printer.line("");
         printer.line(heading("tools"));
-        for (tool, walled) in &tools {
-            tell_tool(scene, tool, walled);
+        for tool in &found.tools {
+            tell_tool(scene, tool);
         }
-        for reason in trouble {
-            printer.note(format!("{YELLOW}degraded{YELLOW:#}: {}", plain(&reason)));
+        for reason in &found.degraded {
+            printer.note(format!("{YELLOW}degraded{YELLOW:#}: {}", plain(reason)));
         }
         printer.line("");
         printer.line(
@@ -80,73 +47,64 @@ impl Doctor {
     }
 }
 
-fn tell_machine(scene: &Scene, opened: &Opened, survey: &Survey) {
+fn tell_machine(scene: &Scene, found: &DoctorView) {
     let printer = scene.printer;
-    match survey.rung {
+    match &found.rung {
         Some(rung) => printer.line(format!(
-            "{GREEN}rung {}{GREEN:#}: {}",
-            rung.letter(),
-            survey.reason
+            "{GREEN}rung {rung}{GREEN:#}: {}",
+            plain(&found.reason)
         )),
         None => {
-            printer.line(format!("{RED}no rung{RED:#}: {}", survey.reason));
+            printer.line(format!("{RED}no rung{RED:#}: {}", plain(&found.reason)));
             printer.line("  tools are not started, rather than run unconfined");
-            if let Some(remedy) = &survey.remedy {
-                printer.line(format!("  fix: {remedy}"));
+            if let Some(remedy) = &found.remedy {
+                printer.line(format!("  fix: {}", plain(remedy)));
             }
         }
     }
-    if opened.settings.walls.none.is_some() {
+    if !found.sandbox_enabled {
         printer.line(format!(
             "{RED}the sandbox is off{RED:#} for every tool (`sandbox_enabled = false`): each may do what you may"
         ));
     }
-    for Feature {
+    for FeatureView {
         name,
         value,
         gives,
         lost,
         how,
-    } in &survey.features
+    } in &found.features
     {
-        printer.line(format!("  {name:<18} {value}; {gives}"));
+        let line = format!("  {name:<18} {value}; {gives}");
+        printer.line(plain(&line));
         if let Some(lost) = lost {
-            printer.line(format!("  {:<18} {YELLOW}lost{YELLOW:#}: {lost}", ""));
+            printer.line(format!(
+                "  {:<18} {YELLOW}lost{YELLOW:#}: {}",
+                "",
+                plain(lost)
+            ));
         }
         if let Some(how) = how {
-            printer.line(format!("  {:<18} fix: {how}", ""));
+            printer.line(format!("  {:<18} fix: {}", "", plain(how)));
         }
     }
 }
 
-fn tell_tool(scene: &Scene, tool: &Tool, walled: &Walled) {
-    let name = tool.name();
-    let line = match walled {
-        Walled::NotAtAll => format!("  {name:<24} runs in Toolcrib itself"),
-        Walled::Open => format!(
+fn tell_tool(scene: &Scene, tool: &ConfinementView) {
+    let name = plain(&tool.name);
+    let line = match (tool.confined, &tool.enforced, &tool.refused) {
+        (_, _, Some(why)) => format!("  {name:<24} {RED}refused{RED:#}: {}", plain(why)),
+        (Some(false), ..) => format!(
             "  {name:<24} {RED}unconfined{RED:#}: it may do what you may, as your settings say"
         ),
-        Walled::Confined { enforced, .. } => format!("  {name:<24} enforced: {enforced}"),
-        Walled::Refused(why) => format!("  {name:<24} {RED}refused{RED:#}: {}", plain(why)),
+        (Some(true), Some(enforced), _) => {
+            format!("  {name:<24} enforced: {}", plain(enforced))
+        }
+        _ => format!("  {name:<24} runs in Toolcrib itself"),
     };
     scene.printer.line(line);
-    if let Walled::Confined { lost, .. } = walled {
-        for one in lost {
-            scene
-                .printer
-                .line(format!("  {:<24} not promised: {}", "", plain(one)));
-        }
-    }
-}
-
-fn confinement_json(tool: &Tool, walled: &Walled) -> Value {
-    let name = tool.name();
-    match walled {
-        Walled::NotAtAll => json!({"name": name, "confined": null}),
-        Walled::Open => json!({"name": name, "confined": false}),
-        Walled::Confined { enforced, lost } => {
-            json!({"name": name, "confined": true, "enforced": enforced, "lost": lost})
-        }
-        Walled::Refused(why) => json!({"name": name, "confined": null, "refused": why}),
+    for one in tool.lost.iter().flatten() {
+        let line = format!("  {:<24} not promised: {}", "", plain(one));
+        scene.printer.line(line);
     }
 }

@@ -6,7 +6,7 @@ use super::list::mark;
 use super::reach::Reach;
 use super::{Done, Scene, Target};
 use crate::printer::plain;
-use crate::wire::ProblemView;
+use crate::wire::{ProblemList, ProblemView};
 
 /// Show what did not load, and what to do about it
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub struct Errors {
 impl Errors {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open(scene, &self.target).await?;
-        let problems = reach.problems().await?;
+        let problems: ProblemList = reach.get("/tools/errors").await?;
         let exit = u8::from(problems.has_errors());
         let printer = scene.printer;
         if printer.is_json() {

@@ -1,19 +1,17 @@
 //! `toolcrib grant`: yes to what one tool may do beyond the default.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 
 use clap::Args;
+use serde::de::IgnoredAny;
 use serde_json::json;
 use toolcrib_core::ErrorCode;
 use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::words::{CommandLine, inline, line};
 
-use super::reach::{Reach, path_safe};
+use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
 use crate::failure::Failure;
-use crate::grantor::Grantor;
-use crate::open::Opened;
 use crate::printer::{BOLD, GREEN, plain};
 use crate::wire::{GrantCreate, GrantList, GrantView, NetView, ToolView};
 
@@ -123,7 +121,7 @@ impl Grant {
 }
 
 async fn give(scene: &Scene, reach: &Reach, wanted: &GrantCreate) -> Done {
-    let grant = reach.grant(wanted).await?;
+    let grant: GrantView = reach.post("/grants", wanted).await?;
     let printer = scene.printer;
     if printer.is_json() {
         printer.json(&grant);
@@ -148,7 +146,8 @@ async fn give(scene: &Scene, reach: &Reach, wanted: &GrantCreate) -> Done {
 }
 
 async fn list(scene: &Scene, reach: &Reach, name: Option<&str>) -> Done {
-    let list = reach.grants(name).await?;
+    let query = name.map(|name| ("tool", name.to_owned()));
+    let list: GrantList = reach.ask("/grants", query.as_slice()).await?;
     let printer = scene.printer;
     if printer.is_json() {
         printer.json(&list);
@@ -181,7 +180,7 @@ fn until(grant: &GrantView) -> &'static str {
 
 /// Takes back one grant by its id, or all of one tool.
 async fn revoke(scene: &Scene, reach: &Reach, name: &str) -> Done {
-    let all = reach.grants(None).await?.grants;
+    let GrantList { grants: all, .. } = reach.get("/grants").await?;
     let ids: Vec<&str> = match all.iter().find(|grant| grant.id == name) {
         Some(grant) => vec![&grant.id],
         None => {
@@ -196,7 +195,8 @@ async fn revoke(scene: &Scene, reach: &Reach, name: &str) -> Done {
         }
     };
     for id in &ids {
-        reach.revoke_grant(id).await?;
+        let path = format!("/grants/{}", segment(id)?);
+        let _: IgnoredAny = reach.delete(&path).await?;
     }
     let printer = scene.printer;
     if printer.is_json() {
@@ -228,35 +228,4 @@ fn elsewhere(failure: Failure, name: &str, all: &[GrantView]) -> Failure {
             ids.join(", ")
         )),
     }
-}
-
-impl Reach {
-    async fn grant(&self, wanted: &GrantCreate) -> Result<GrantView, Failure> {
-        match self {
-            Reach::Here(opened, _) => Ok(here(opened).give(wanted).await?.into()),
-            Reach::There(there) => there.post("/grants", wanted).await,
-        }
-    }
-
-    async fn grants(&self, tool: Option<&str>) -> Result<GrantList, Failure> {
-        match self {
-            Reach::Here(opened, _) => Ok(here(opened).list(tool).await?.into()),
-            Reach::There(there) => {
-                let query = tool.map(|tool| ("tool", tool.to_owned()));
-                there.ask("/grants", query.as_slice()).await
-            }
-        }
-    }
-
-    async fn revoke_grant(&self, id: &str) -> Result<(), Failure> {
-        match self {
-            Reach::Here(opened, _) => Ok(here(opened).take(id).await?),
-            Reach::There(there) => there.delete(&format!("/grants/{}", path_safe(id)?)).await,
-        }
-    }
-}
-
-/// The command ends with its answer, so nobody has to be told of the change but through the store.
-fn here(opened: &Opened) -> Grantor {
-    Grantor::new(opened, Arc::new(OnceLock::new()))
 }

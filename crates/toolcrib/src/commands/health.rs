@@ -2,10 +2,11 @@
 
 use clap::Args;
 
-use super::reach::Reach;
+use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
+use crate::failure::Failure;
 use crate::printer::{GREEN, RED, YELLOW, plain};
-use crate::wire::CheckView;
+use crate::wire::{CheckView, ToolList};
 
 /// Ask a tool's process how it is, starting one if need be
 #[derive(Debug, Args)]
@@ -52,17 +53,24 @@ impl Health {
         Ok(u8::from(unwell))
     }
 
-    async fn check(&self, reach: &Reach) -> Result<Vec<CheckView>, crate::failure::Failure> {
+    async fn check(&self, reach: &Reach) -> Result<Vec<CheckView>, Failure> {
         if let Some(name) = &self.name {
-            return Ok(vec![reach.check(name).await?]);
+            return Ok(vec![ask(reach, name).await?]);
         }
         let mut checked = Vec::new();
-        for tool in reach.tools().await?.tools {
+        let list: ToolList = reach.get("/tools").await?;
+        for tool in list.tools {
             let program = tool.source == "executable" || tool.source == "registered";
             if program && tool.status != "untrusted" {
-                checked.push(reach.check(&tool.name).await?);
+                checked.push(ask(reach, &tool.name).await?);
             }
         }
         Ok(checked)
     }
+}
+
+async fn ask(reach: &Reach, name: &str) -> Result<CheckView, Failure> {
+    reach
+        .get(&format!("/tools/{}/health", segment(name)?))
+        .await
 }

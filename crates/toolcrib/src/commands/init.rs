@@ -7,6 +7,7 @@ use serde_json::json;
 use toolcrib_core::ErrorCode;
 use toolcrib_store::{Ownership, TrustKind};
 
+use super::new::refuse_way_out;
 use super::{Done, Scene};
 use crate::config::local_folders;
 use crate::config::project::{self, FoundBy, MARKER};
@@ -39,6 +40,12 @@ impl Init {
             Err(error) => return Err(unwritable(&marker, error)),
         };
         let tools = marker.join("tools");
+        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let known = memory.trust_of(&scene.env, Some(&project)).await;
+        if !known.is_trusted() {
+            refuse_way_out(&project, &marker)?;
+            refuse_way_out(&project, &tools)?;
+        }
         std::fs::create_dir_all(&tools).map_err(|error| unwritable(&tools, error))?;
         let mut written = Vec::new();
         for (path, text) in [
@@ -49,7 +56,6 @@ impl Init {
                 written.push(path.display().to_string());
             }
         }
-        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
         let further = local_folders(&scene.env, &project);
         // What others can change is trusted with a word of its own only.
         let ownership = Ownership::of(&project.root, &further);

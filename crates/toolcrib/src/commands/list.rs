@@ -6,7 +6,7 @@ use serde_json::json;
 use super::reach::Reach;
 use super::{Done, Scene, Target};
 use crate::printer::{BOLD, DIM, GREEN, RED, YELLOW, plain};
-use crate::wire::{ProblemList, ToolView};
+use crate::wire::{HealthView, ProblemList, ToolList, ToolView};
 
 /// List the tools there are, and what did not load
 #[derive(Debug, Args)]
@@ -21,22 +21,16 @@ pub struct List {
 
 impl List {
     pub async fn run(self, scene: &Scene) -> Done {
-        // Only a look of one's own knows the files without tools.
-        let mut target = self.target;
-        target.standalone |= self.all;
-        let reach = Reach::open(scene, &target).await?;
-        let list = reach.tools().await?;
-        let problems = reach.problems().await?;
+        let reach = Reach::open(scene, &self.target).await?;
+        let idle = self.all.then(|| ("idle", "true".to_owned()));
+        let list: ToolList = reach.ask("/tools", idle.as_slice()).await?;
+        let problems: ProblemList = reach.get("/tools/errors").await?;
         let exit = u8::from(problems.has_errors());
-        let idle = match &reach {
-            Reach::Here(opened, _) if self.all => opened.crib.tools().idle_files().to_vec(),
-            _ => Vec::new(),
-        };
         let printer = scene.printer;
         if printer.is_json() {
             let mut value = json!({"tools": list.tools, "counts": list.counts, "count": list.count,
                                    "errors": problems.errors});
-            if self.all {
+            if let Some(idle) = &list.idle_files {
                 value["idleFiles"] = json!(idle);
             }
             printer.json(&value);
@@ -52,13 +46,11 @@ impl List {
             ]
         });
         printer.table(&["name", "source", "status", "description"], rows.collect());
-        for file in idle {
-            printer.line(format!(
-                "{DIM}{} holds no tool{DIM:#}",
-                plain(&file.display().to_string())
-            ));
+        for file in list.idle_files.iter().flatten() {
+            printer.line(format!("{DIM}{} holds no tool{DIM:#}", plain(file)));
         }
-        for reason in reach.trouble().await {
+        let health: Result<HealthView, _> = reach.get("/health").await;
+        for reason in health.map(|health| health.reasons).unwrap_or_default() {
             printer.note(format!("{YELLOW}degraded{YELLOW:#}: {}", plain(&reason)));
         }
         summary(scene, &problems);

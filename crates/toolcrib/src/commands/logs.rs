@@ -3,18 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
-use toolcrib_core::{ErrorCode, SourceKind};
-use toolcrib_sources::Follow;
-use toolcrib_store::LogFiles;
 
 use super::calls::{Shown, not_both, parse_age};
+use super::reach::Reach;
 use super::{Done, Scene, Target};
-use crate::config::Flags;
 use crate::failure::Failure;
-use crate::open::Opened;
+use crate::wire::LogView;
 
-/// How much of the past is shown.
-const PAST: u64 = 64 * 1_024;
 /// How often a log is looked at when it is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -66,12 +61,11 @@ impl Logs {
                 return shown.run(scene, &self.target).await;
             }
         };
-        Worker {
+        let worker = Worker {
             name,
             follow: self.follow,
-        }
-        .run(scene)
-        .await
+        };
+        worker.run(scene, &self.target).await
     }
 }
 
@@ -82,69 +76,44 @@ struct Worker {
 }
 
 impl Worker {
-    async fn run(self, scene: &Scene) -> Done {
-        let opened = Opened::wire(
-            scene.env.clone(),
-            Flags::default(),
-            scene.globals.project.as_deref(),
-        )
-        .await?;
-        let log = log_of(&opened, &self.name).await?;
-        let mut at = self.print(scene, &opened.logs, &log, 0)?;
-        if !self.follow {
-            return Ok(0);
+    async fn run(self, scene: &Scene, target: &Target) -> Done {
+        let reach = Reach::open(scene, target).await?;
+        let log = read_on(&reach, &self.name, 0, None).await?;
+        if log.text.is_empty() && !self.follow && !scene.printer.is_json() {
+            let line = format!("`{}` has said nothing yet", self.name);
+            scene.printer.note(line);
         }
-        loop {
+        self.print(scene, &log);
+        let mut at = log.end;
+        while self.follow {
             tokio::time::sleep(LOOK_EVERY).await;
-            if opened.logs.end(&log) != at {
-                at = self.print(scene, &opened.logs, &log, at)?;
-            }
+            let log = read_on(&reach, &self.name, at, None).await?;
+            self.print(scene, &log);
+            at = log.end;
         }
+        Ok(0)
     }
 
-    fn print(&self, scene: &Scene, logs: &LogFiles, log: &str, from: u64) -> Result<u64, Failure> {
-        let (text, end) = logs.read(log, from, PAST).map_err(|error| {
-            Failure::new(
-                ErrorCode::Unavailable,
-                format!("the log of `{}` can't be read", self.name),
-            )
-            .cause(error)
-            .hint("check the permissions of Toolcrib's data folder")
-        })?;
-        let text = String::from_utf8_lossy(&text);
+    fn print(&self, scene: &Scene, log: &LogView) {
         if scene.printer.is_json() {
-            for line in text.lines() {
+            for line in log.text.lines() {
                 let said = serde_json::json!({"tool": self.name, "line": line});
                 scene.printer.json_line(&said);
             }
-        } else if text.is_empty() && from == 0 && !self.follow {
-            scene
-                .printer
-                .note(format!("`{}` has said nothing yet", self.name));
-        } else if !text.is_empty() {
-            scene.printer.text(text.trim_end_matches('\n'));
+        } else if !log.text.is_empty() {
+            scene.printer.text(log.text.trim_end_matches('\n'));
         }
-        Ok(end)
     }
 }
 
-/// What the tool's log is called: its file's name without the suffix. A program that does not load has one too.
-pub async fn log_of(opened: &Opened, name: &str) -> Result<String, Failure> {
-    let _sources = opened.load(Follow::Nothing).await;
-    let catalog = opened.crib.tools();
-    if let Some(tool) = catalog.get(name) {
-        if matches!(tool.source, SourceKind::Builtin | SourceKind::Plugin) {
-            return Err(Failure::new(
-                ErrorCode::BadRequest,
-                format!("`{name}` has no process of its own, so there is no log"),
-            )
-            .hint("what its program says on stderr comes with the outcome of a call"));
-        }
-        let log = tool.module.split_once('.').map_or(name, |(_, stem)| stem);
-        return Ok(log.to_owned());
-    }
-    if opened.logs.file(name).exists() {
-        return Ok(name.to_owned());
-    }
-    Err(toolcrib_core::crib::unknown_tool(name, &catalog).into())
+/// What a tool's worker said since its log reached so far; at most `limit` bytes of it.
+pub async fn read_on(
+    reach: &Reach,
+    tool: &str,
+    from: u64,
+    limit: Option<u64>,
+) -> Result<LogView, Failure> {
+    let mut query = vec![("tool", tool.to_owned()), ("from", from.to_string())];
+    query.extend(limit.map(|limit| ("limit", limit.to_string())));
+    reach.ask("/logs", &query).await
 }

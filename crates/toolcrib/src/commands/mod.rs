@@ -31,13 +31,13 @@ mod mcp;
 mod new;
 mod reach;
 mod register;
-mod registered;
 mod relay;
 mod reload;
 mod serve;
 mod show;
 mod test;
 mod token;
+mod transport;
 mod trust;
 mod unregister;
 mod validate;
@@ -166,7 +166,7 @@ pub fn run() -> ExitCode {
         }
     };
     let mut printer = Printer::new(cli.globals.json);
-    let env = match Env::read() {
+    let mut env = match Env::read() {
         Ok(env) => env,
         Err(error) => {
             let failure = Failure::new(
@@ -177,6 +177,7 @@ pub fn run() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    env.named_project = cli.globals.project.clone();
     let (form, log) = log_to_stderr(&env, &cli.verb);
     printer = printer.with_log(form);
     let runtime = match tokio::runtime::Builder::new_multi_thread()

@@ -1,279 +1,126 @@
-//! How a command reaches the tools: a crib loaded right here, or one that serves somewhere.
+//! How a command reaches a crib: one kind of request, sent to a router right here, to the crib that serves this project,
+//! or to one elsewhere. What is asked for is written once, as a route; a command only says what it wants and shows it.
 
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
 
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use axum::http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use toolcrib_core::{CallError, Caller, Context, ErrorCode, Object, Request, crib};
+use serde_json::Value;
+use toolcrib_core::{CallError, ErrorCode, Object};
 use toolcrib_sources::{Follow, Sources};
 
+use super::transport::{Here, There, Transport};
 use super::{Scene, Target};
-use crate::config::Flags;
-use crate::env;
+use crate::config::{Flags, Project, project};
 use crate::failure::Failure;
-use crate::open::Opened;
+use crate::open::{Opened, data_folder};
 use crate::serve::socket::LOGIN_PATH;
-use crate::wire::{
-    CallBody, CheckView, ErrorView, HealthView, OutcomeView, ProblemList, ReloadView, ToolList,
-    ToolView,
-};
+use crate::serve::{Served, reload};
+use crate::store_handle::StoreHandle;
+use crate::wire::{CallBody, ErrorView, OutcomeView, ToolView};
 
-pub enum Reach {
-    Here(Box<Opened>, Sources),
-    There(There),
-}
-
-/// A crib behind an address.
-pub struct There {
-    base: String,
-    /// Which crib this is, in words.
+/// A crib that answers.
+pub struct Reach {
+    /// Which project or server this is, in words.
     line: String,
-    client: reqwest::Client,
-    token: Option<Secret>,
+    transport: Transport,
+    /// What was loaded for this command, where no crib serves.
+    loaded: Option<Loaded>,
 }
 
-/// A token as it is sent; nothing prints it.
-struct Secret(HeaderValue);
-
-impl Secret {
-    fn new(token: &str) -> Result<Secret, Failure> {
-        let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
-        let mut header = header.map_err(|_| {
-            Failure::new(
-                ErrorCode::BadRequest,
-                "the token holds characters that no token has",
-            )
-            .hint("copy it again from where `toolcrib token create` printed it")
-        })?;
-        header.set_sensitive(true);
-        Ok(Secret(header))
-    }
+/// Tools that were loaded for one command.
+struct Loaded {
+    opened: Arc<Opened>,
+    sources: Arc<OnceLock<Sources>>,
 }
 
 impl Reach {
-    /// Talks to a server where one was named, else loads the tools here.
+    /// Talks to a server where one was named or serves this project, else loads the tools here.
     pub async fn open(scene: &Scene, target: &Target) -> Result<Reach, Failure> {
-        if target.host.is_some() || target.port.is_some() {
-            return There::new(scene, target).map(Reach::There);
+        if let Some(there) = There::named(scene, target)? {
+            return Ok(Reach::to(there));
         }
-        if target.token.is_some() {
-            let message = "`--token` goes with `--host` or `--port`";
-            return Err(Failure::new(ErrorCode::BadRequest, message)
-                .hint("leave it out: on this machine commands need no token"));
+        let flag = scene.globals.project.as_deref();
+        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag).await?;
+        if let Some(there) = There::serving(scene, target, opened.project.as_ref()).await {
+            let line = format!("{}, served by a running crib", opened.project_line());
+            return Ok(Reach {
+                line,
+                ..Reach::to(there)
+            });
         }
-        let opened = Opened::wire(
-            scene.env.clone(),
-            Flags::default(),
-            scene.globals.project.as_deref(),
-        )
-        .await?;
-        if !target.standalone
-            && let Some(there) = There::at_socket(&opened).await
-        {
-            return Ok(Reach::There(there));
+        let opened = Arc::new(opened);
+        let loaded = Loaded {
+            sources: Arc::new(OnceLock::from(opened.load(Follow::Nothing).await)),
+            opened,
+        };
+        // The command ends with its answer, so nobody has to be told of a change but through the store.
+        let served = Served::of(&loaded.opened, &Arc::default());
+        Ok(Reach {
+            line: loaded.opened.project_line(),
+            transport: Here::new(served.with_reload(reload(loaded.sources.clone()))).into(),
+            loaded: Some(loaded),
+        })
+    }
+
+    /// The same for what is in the store alone. Needs no settings but the store's, and loads no tool.
+    pub async fn records(
+        scene: &Scene,
+        target: &Target,
+        project: Option<&Project>,
+    ) -> Result<Reach, Failure> {
+        if let Some(there) = There::named(scene, target)? {
+            return Ok(Reach::to(there));
         }
-        let sources = opened.load(Follow::Nothing).await;
-        Ok(Reach::Here(Box::new(opened), sources))
+        if let Some(there) = There::serving(scene, target, project).await {
+            return Ok(Reach::to(there));
+        }
+        let data = data_folder(&scene.env)?;
+        let memory = Arc::new(StoreHandle::open(&scene.env, &data).await?);
+        let served = Served::records(&scene.env, &memory, &data, project);
+        Ok(Reach {
+            line: String::new(),
+            transport: Here::new(served).into(),
+            loaded: None,
+        })
+    }
+
+    /// The project that is meant, where there is one that can be entered; what is in the store is there without.
+    pub fn project(scene: &Scene) -> Option<Project> {
+        let found = project::find(scene.globals.project.as_deref(), &scene.env);
+        found.ok().flatten()
     }
 
     /// A login URL for a browser, from the crib that serves this project.
     pub async fn login_url(scene: &Scene) -> Result<String, Failure> {
-        let project = scene.globals.project.as_deref();
-        let opened = Opened::wire(scene.env.clone(), Flags::default(), project).await?;
-        let Some(there) = There::at_socket(&opened).await else {
+        let project = project::find(scene.globals.project.as_deref(), &scene.env)?;
+        let target = Target::default();
+        let Some(there) = There::serving(scene, &target, project.as_ref()).await else {
             let message = "no crib of this version serves this project";
             return Err(Failure::new(ErrorCode::Unavailable, message)
                 .hint("start one with `toolcrib serve`; it prints a login URL"));
         };
-        let made: Value = there
-            .send(there.client.post(format!("{}{LOGIN_PATH}", there.base)))
-            .await?;
+        let reach = Reach::to(there);
+        let made: Value = reach.send(Method::POST, LOGIN_PATH, None).await?;
         Ok(made["login"].as_str().unwrap_or_default().to_owned())
     }
 
+    fn to(there: There) -> Reach {
+        Reach {
+            line: there.line(),
+            transport: there.into(),
+            loaded: None,
+        }
+    }
+
     /// Which project or server this is, in words.
-    pub fn line(&self) -> String {
-        match self {
-            Reach::Here(opened, _) => opened.project_line(),
-            Reach::There(there) => there.line.clone(),
-        }
+    pub fn line(&self) -> &str {
+        &self.line
     }
 
-    pub async fn tools(&self) -> Result<ToolList, Failure> {
-        match self {
-            Reach::Here(opened, _) => Ok(ToolList::from(opened.crib.tools().as_ref())),
-            Reach::There(there) => there.get("/tools").await,
-        }
-    }
-
-    pub async fn tool(&self, name: &str) -> Result<ToolView, Failure> {
-        match self {
-            Reach::Here(opened, _) => {
-                let catalog = opened.crib.tools();
-                let tool = catalog
-                    .get(name)
-                    .ok_or_else(|| crib::unknown_tool(name, &catalog))?;
-                Ok(ToolView::from(tool.as_ref()))
-            }
-            Reach::There(there) => there.get(&format!("/tools/{}", path_safe(name)?)).await,
-        }
-    }
-
-    /// Installs the packages that this tool needs, where a command that is about it is the one to do so: a crib that
-    /// serves installs by itself.
-    pub async fn prepare(&self, name: &str) {
-        let Reach::Here(opened, sources) = self else {
-            return;
-        };
-        let mut files = opened.place.installs.idle();
-        if let Some(tool) = opened.crib.tools().get(name) {
-            files.retain(|file| tool.file.as_ref() == Some(file));
-        }
-        if !files.is_empty() {
-            opened.with_progress(sources.install(files)).await;
-        }
-    }
-
-    pub async fn call(&self, name: &str, arguments: Object) -> Result<OutcomeView, Failure> {
-        match self {
-            Reach::Here(opened, _) => {
-                let mut context = Context::new(uuid::Uuid::now_v7().to_string());
-                context.directory = opened.place.project.clone();
-                let request = Request {
-                    tool: name.to_owned(),
-                    arguments,
-                    caller: Caller::new("cli"),
-                    context,
-                };
-                Ok(OutcomeView::from(opened.crib.call(request).await?))
-            }
-            Reach::There(there) => {
-                there
-                    .post(
-                        &format!("/tools/{}/call", path_safe(name)?),
-                        &CallBody {
-                            arguments,
-                            ..CallBody::default()
-                        },
-                    )
-                    .await
-            }
-        }
-    }
-
-    /// Asks the process behind a tool how it is.
-    pub async fn check(&self, name: &str) -> Result<CheckView, Failure> {
-        match self {
-            Reach::Here(opened, _) => {
-                let catalog = opened.crib.tools();
-                let tool = catalog
-                    .get(name)
-                    .ok_or_else(|| crib::unknown_tool(name, &catalog))?;
-                Ok(CheckView::of(tool).await)
-            }
-            Reach::There(there) => {
-                there
-                    .get(&format!("/tools/{}/health", path_safe(name)?))
-                    .await
-            }
-        }
-    }
-
-    /// Ends the workers that were started here, in good order.
-    pub async fn close(&self) {
-        if let Reach::Here(opened, _) = self {
-            opened.close().await;
-        }
-    }
-
-    pub async fn problems(&self) -> Result<ProblemList, Failure> {
-        match self {
-            Reach::Here(opened, _) => Ok(ProblemList::from(opened.crib.tools().as_ref())),
-            Reach::There(there) => there.get("/tools/errors").await,
-        }
-    }
-
-    /// What does not work, in words, where the tools are there all the same.
-    pub async fn trouble(&self) -> Vec<String> {
-        match self {
-            Reach::Here(opened, _) => opened.trouble().await,
-            Reach::There(there) => {
-                let health: Result<HealthView, _> = there.get("/health").await;
-                health.map(|health| health.reasons).unwrap_or_default()
-            }
-        }
-    }
-
-    pub async fn reload(&self) -> Result<ReloadView, Failure> {
-        match self {
-            Reach::Here(opened, sources) => {
-                let change = sources.reload().await;
-                Ok(ReloadView::new(change, &opened.crib.tools()))
-            }
-            Reach::There(there) => there.post("/tools/reload", &json!({})).await,
-        }
-    }
-}
-
-pub(super) fn path_safe(name: &str) -> Result<&str, Failure> {
-    let safe = name
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if safe && !name.is_empty() {
-        return Ok(name);
-    }
-    Err(
-        Failure::new(ErrorCode::UnknownTool, format!("there is no tool `{name}`"))
-            .hint("names are letters, digits, `_` and `-`; `toolcrib list` shows them"),
-    )
-}
-
-/// What really went wrong, such as "Connection refused", without the layers around it.
-fn innermost(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(inner) => innermost(inner),
-        None => error.to_string(),
-    }
-}
-
-impl There {
-    pub fn new(scene: &Scene, target: &Target) -> Result<There, Failure> {
-        let token = target.token.as_deref().or(scene.env.text(env::TOKEN));
-        let token = token.map(Secret::new).transpose()?;
-        let host = target.host.as_deref().unwrap_or("127.0.0.1");
-        let host = if host.contains(':') && !host.starts_with('[') {
-            format!("[{host}]")
-        } else {
-            host.to_owned()
-        };
-        let port = target.port.unwrap_or(crate::config::DEFAULT_PORT);
-        let base = format!("http://{host}:{port}");
-        let client = client(reqwest::Client::builder())?;
-        Ok(There {
-            line: format!("crib at {base}"),
-            base,
-            client,
-            token,
-        })
-    }
-
-    /// The crib that serves this project already, if it is of this very version.
-    async fn at_socket(opened: &Opened) -> Option<There> {
-        let path = opened.socket().filter(|path| path.exists())?;
-        let there = There {
-            base: "http://localhost".to_owned(),
-            line: format!("{}, served by a running crib", opened.project_line()),
-            client: client(reqwest::Client::builder().unix_socket(path)).ok()?,
-            token: None,
-        };
-        let health: HealthView = there.get("/health").await.ok()?;
-        (health.version == crate::VERSION).then_some(there)
-    }
-
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.send(self.client.get(self.url(path))).await
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.send(Method::GET, &format!("/api{path}"), None).await
     }
 
     /// Asks with a query; its values may hold anything.
@@ -282,83 +129,115 @@ impl There {
         path: &str,
         query: &[(&str, String)],
     ) -> Result<T, Failure> {
-        let pairs = query
-            .iter()
-            .map(|(key, value)| format!("{key}={}", encoded(value)));
-        let query: Vec<String> = pairs.collect();
-        self.get(&format!("{path}?{}", query.join("&"))).await
+        self.get(&with_query(path, query)).await
     }
 
-    pub(super) async fn post<T: DeserializeOwned>(
+    pub async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        self.send(self.client.post(self.url(path)).json(body)).await
+        let body = Some(written(body)?);
+        self.send(Method::POST, &format!("/api{path}"), body).await
     }
 
-    pub(super) async fn patch<T: DeserializeOwned>(
+    pub async fn patch<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        self.send(self.client.patch(self.url(path)).json(body))
+        let body = Some(written(body)?);
+        self.send(Method::PATCH, &format!("/api{path}"), body).await
+    }
+
+    /// What answers without a word is read as [`serde::de::IgnoredAny`].
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.send(Method::DELETE, &format!("/api{path}"), None)
             .await
-    }
-
-    /// For what answers without a word.
-    pub(super) async fn delete(&self, path: &str) -> Result<(), Failure> {
-        let request = self.client.delete(self.url(path));
-        self.send::<serde::de::IgnoredAny>(request).await?;
-        Ok(())
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("{}/api{path}", self.base)
     }
 
     async fn send<T: DeserializeOwned>(
         &self,
-        request: reqwest::RequestBuilder,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
     ) -> Result<T, Failure> {
-        let silent = |error: reqwest::Error| {
-            Failure::new(ErrorCode::Unavailable, format!("no crib answers at {}", self.base))
-                .cause(innermost(&error.without_url()))
-                .hint("start one with `toolcrib serve`, or leave `--host` and `--port` out to work without a server")
-        };
-        let request = match &self.token {
-            Some(Secret(token)) => request.header(AUTHORIZATION, token.clone()),
-            None => request,
-        };
-        let answer = request.send().await.map_err(silent)?;
-        let status = answer.status();
-        let body = answer.bytes().await.map_err(silent)?;
-        if status.is_success() {
+        let (status, body) = self.transport.send(method, path, body).await?;
+        let foreign = |error| self.transport.foreign(error);
+        // 202 is a call that waits for a person, and no answer to it.
+        if status.is_success() && status.as_u16() != 202 {
             let nothing: &[u8] = b"null";
             let body = if body.is_empty() { nothing } else { &body };
-            return serde_json::from_slice(body).map_err(|error| self.foreign(error));
+            return serde_json::from_slice(body).map_err(foreign);
         }
-        let view: ErrorView = serde_json::from_slice(&body).map_err(|error| self.foreign(error))?;
+        let view: ErrorView = serde_json::from_slice(&body).map_err(foreign)?;
         let failure = Failure::from(CallError::from(view));
-        Err(match (failure.code, &self.token) {
-            (ErrorCode::Unauthorized, None) => failure.hint(
+        Err(match failure.code {
+            ErrorCode::Unauthorized if !self.transport.shows_token() => failure.hint(
                 "set TOOLCRIB_TOKEN to a token of that crib; `toolcrib token create NAME` makes one where it runs",
             ),
             _ => failure,
         })
     }
 
-    fn foreign(&self, error: serde_json::Error) -> Failure {
-        Failure::new(
-            ErrorCode::Unavailable,
-            format!(
-                "what answers at {} is not this version of Toolcrib",
-                self.base
-            ),
-        )
-        .cause(error)
-        .hint("check the port")
+    pub async fn tool(&self, name: &str) -> Result<ToolView, Failure> {
+        self.get(&format!("/tools/{}", segment(name)?)).await
     }
+
+    pub async fn call(&self, name: &str, arguments: Object) -> Result<OutcomeView, Failure> {
+        let path = format!("/tools/{}/call", segment(name)?);
+        let body = CallBody {
+            arguments,
+            ..CallBody::default()
+        };
+        self.post(&path, &body).await
+    }
+
+    /// Installs the packages that this tool needs, where a command that is about it is the one to do so: a crib that
+    /// serves installs by itself.
+    pub async fn prepare(&self, name: &str) {
+        let Some(Loaded { opened, sources }) = &self.loaded else {
+            return;
+        };
+        let mut files = opened.place.installs.idle();
+        if let Some(tool) = opened.crib.tools().get(name) {
+            files.retain(|file| tool.file.as_ref() == Some(file));
+        }
+        if let Some(sources) = sources.get().filter(|_| !files.is_empty()) {
+            opened.with_progress(sources.install(files)).await;
+        }
+    }
+
+    /// Ends the workers that were started here, in good order.
+    pub async fn close(&self) {
+        if let Some(loaded) = &self.loaded {
+            loaded.opened.close().await;
+        }
+    }
+}
+
+/// A path with a query.
+pub fn with_query(path: &str, query: &[(&str, String)]) -> String {
+    let pairs = query
+        .iter()
+        .map(|(key, value)| format!("{key}={}", encoded(value)));
+    let pairs: Vec<String> = pairs.collect();
+    match pairs.is_empty() {
+        true => path.to_owned(),
+        false => format!("{path}?{}", pairs.join("&")),
+    }
+}
+
+/// A name as one step of a path, which never reads as a word of the route table.
+pub fn segment(name: &str) -> Result<String, Failure> {
+    if matches!(name, "" | "." | "..") {
+        let message = format!("there is nothing named `{name}`");
+        return Err(Failure::new(ErrorCode::NotFound, message)
+            .hint("names are letters, digits, `_` and `-`; `toolcrib list` shows them"));
+    }
+    let rest = name.char_indices().nth(1).map_or(name.len(), |(at, _)| at);
+    let first = name[..rest].bytes().map(|byte| format!("%{byte:02X}"));
+    Ok(first.collect::<String>() + &encoded(&name[rest..]))
 }
 
 /// A value as a query takes it.
@@ -371,14 +250,26 @@ fn encoded(value: &str) -> String {
     each.collect()
 }
 
-fn client(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Failure> {
-    // The client asks for a TLS provider even where it only speaks plain HTTP.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    builder
-        .no_proxy()
-        .connect_timeout(Duration::from_secs(5))
-        .build()
-        .map_err(|error| {
-            Failure::new(ErrorCode::Internal, "no HTTP client could be made").cause(error)
-        })
+fn written(body: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(body).map_err(|error| {
+        Failure::new(ErrorCode::Internal, "the request can't be written").cause(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_step_of_a_path() {
+        assert_eq!(segment("errors").unwrap(), "%65rrors");
+        assert_eq!(segment("a/b c").unwrap(), "%61%2Fb%20c");
+        assert_eq!(segment("ä").unwrap(), "%C3%A4");
+        for name in ["", ".", ".."] {
+            assert!(segment(name).is_err(), "{name}");
+        }
+        let query = [("tool", "a&b".to_owned()), ("n", "1".to_owned())];
+        assert_eq!(with_query("/logs", &query), "/logs?tool=a%26b&n=1");
+        assert_eq!(with_query("/logs", &[]), "/logs");
+    }
 }

@@ -94,7 +94,7 @@ impl Register {
             },
         };
         let reach = Reach::open(scene, &self.target).await?;
-        let kept = reach.register(&create).await;
+        let kept = reach.post("/custom-tools", &create).await;
         reach.close().await;
         print(scene, &kept?);
         Ok(0)

@@ -7,14 +7,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
-};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-use crate::serve::lines::{MAX_LINE, Scan, refusal};
+use crate::serve::mcp::asker;
+use crate::serve::mcp::framing::{Line, Read, refusal, write_line};
+use crate::serve::mcp::message::{self, Id, Incoming, Message, Request, Response};
+use crate::serve::mcp::reply::Answer;
 use crate::serve::socket::{PATH, protocol};
 
 /// How long new requests are held while no crib answers.
@@ -47,13 +50,14 @@ pub async fn connect(socket: &Path) -> Option<Box<dyn Stream>> {
     Some(Box::new(stream))
 }
 
-/// What is still owed to the client, and what a new server has to hear first.
+/// What is still owed to the client, and what a new server has to hear first. Messages stay as they came.
 #[derive(Default)]
 struct RelayState {
     /// The client's `initialize` and `notifications/initialized`, for servers that come later.
-    hello: Vec<Value>,
-    /// Requests without an answer, by the text of their id, in the order they came.
-    pending: Vec<(String, Value)>,
+    hello: Option<(Id, Vec<u8>)>,
+    ready: Option<Vec<u8>>,
+    /// Requests without an answer, in the order they came.
+    pending: Vec<Pending>,
     /// Tools that may be called twice, as the lists that passed by said.
     repeatable: HashMap<String, bool>,
     /// Ids of requests that the relay itself asked.
@@ -61,104 +65,169 @@ struct RelayState {
     asked: u64,
 }
 
+/// A request without an answer.
+struct Pending {
+    id: Id,
+    message: Vec<u8>,
+    asks: Asks,
+}
+
+/// What a request asks for, as far as it matters here.
+enum Asks {
+    List,
+    Call { tool: String, stateless: bool },
+    Other,
+}
+
 impl RelayState {
     /// Remembers what the client sends.
-    fn sent(&mut self, message: &Value) {
-        let method = message.get("method").and_then(Value::as_str);
-        match (method, message.get("id")) {
-            (Some("initialize"), Some(id)) => {
-                self.hello = vec![message.clone()];
-                self.pending.push((id.to_string(), message.clone()));
+    fn sent(&mut self, line: &[u8]) {
+        match message::read(line) {
+            Ok(Incoming::One(message)) => self.sent_one(message, line),
+            Ok(Incoming::Batch(items)) => {
+                for item in items {
+                    let item = item.get().as_bytes();
+                    if let Ok(message) = message::read_one(item) {
+                        self.sent_one(message, item);
+                    }
+                }
             }
-            (Some("notifications/initialized"), None) => self.hello.push(message.clone()),
-            (Some("notifications/cancelled"), None) => {
-                let id = message.pointer("/params/requestId").map(Value::to_string);
+            Err(_) => {}
+        }
+    }
+
+    fn sent_one(&mut self, message: Message, text: &[u8]) {
+        let text = || text.trim_ascii().to_vec();
+        match message {
+            Message::Request(request) => {
+                if request.method == "initialize" {
+                    self.hello = Some((request.id.clone(), text()));
+                    self.ready = None;
+                }
+                self.pending.push(Pending {
+                    asks: Asks::of(&request),
+                    id: request.id,
+                    message: text(),
+                });
+            }
+            Message::Notification(told) if told.method == "notifications/initialized" => {
+                self.ready = Some(text());
+            }
+            Message::Notification(told) if told.method == "notifications/cancelled" => {
+                let id = told.params.get("requestId").and_then(Id::of);
                 self.pending
-                    .retain(|(pending, _)| Some(pending) != id.as_ref());
+                    .retain(|pending| Some(&pending.id) != id.as_ref());
             }
-            (Some(_), Some(id)) => self.pending.push((id.to_string(), message.clone())),
-            _ => {}
+            Message::Notification(_) | Message::Response(_) => {}
         }
     }
 
     /// Remembers what the server answers. Gives whether the client should see it.
-    fn received(&mut self, message: &Value) -> bool {
-        let is_answer = message.get("result").is_some() || message.get("error").is_some();
-        let Some(id) = message
-            .get("id")
-            .filter(|_| is_answer)
-            .map(Value::to_string)
-        else {
-            return true;
-        };
-        if self.own.remove(&id) {
+    fn received(&mut self, line: &[u8]) -> bool {
+        match message::read(line) {
+            Ok(Incoming::One(Message::Response(response))) => self.received_one(&response),
+            Ok(Incoming::Batch(items)) => {
+                for item in items {
+                    if let Ok(Message::Response(response)) =
+                        message::read_one(item.get().as_bytes())
+                    {
+                        self.received_one(&response);
+                    }
+                }
+                true
+            }
+            Ok(Incoming::One(_)) | Err(_) => true,
+        }
+    }
+
+    fn received_one(&mut self, response: &Response) -> bool {
+        let Some(id) = &response.id else { return true };
+        if self.own.remove(id.as_json()) {
             return false;
         }
-        self.pending.retain(|(pending, _)| *pending != id);
-        for tool in message
-            .pointer("/result/tools")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            let hint = |key: &str| {
-                tool.pointer(&format!("/annotations/{key}")) == Some(&Value::Bool(true))
-            };
-            if let Some(name) = tool.get("name").and_then(Value::as_str) {
-                self.repeatable.insert(
-                    name.to_owned(),
-                    hint("readOnlyHint") || hint("idempotentHint"),
-                );
-            }
+        let answered = self.pending.iter().position(|pending| pending.id == *id);
+        let Some(answered) = answered.map(|at| self.pending.remove(at)) else {
+            return true;
+        };
+        if let (Asks::List, Ok(result)) = (answered.asks, response.result) {
+            self.learn(result);
         }
         true
     }
 
-    fn may_repeat(&self, message: &Value) -> bool {
-        if message.get("method").and_then(Value::as_str) != Some("tools/call") {
-            return true;
+    /// Learns from a list which tools may be called twice.
+    fn learn(&mut self, result: &RawValue) {
+        #[derive(Deserialize)]
+        struct List {
+            tools: Vec<Listed>,
         }
-        let tool = message.pointer("/params/name").and_then(Value::as_str);
-        tool.is_some_and(|tool| self.repeatable.get(tool) == Some(&true))
+        #[derive(Deserialize)]
+        struct Listed {
+            name: String,
+            #[serde(default)]
+            annotations: Value,
+        }
+        let Ok(List { tools }) = serde_json::from_str(result.get()) else {
+            return;
+        };
+        for Listed { name, annotations } in tools {
+            let says = |hint: &str| annotations.get(hint) == Some(&Value::Bool(true));
+            let twice = says("readOnlyHint") || says("idempotentHint");
+            self.repeatable.insert(name, twice);
+        }
+    }
+
+    fn may_repeat(&self, asks: &Asks) -> bool {
+        match asks {
+            Asks::Call { tool, .. } => self.repeatable.get(tool) == Some(&true),
+            Asks::List | Asks::Other => true,
+        }
     }
 
     /// What a new server is told, and what the client is told about calls that may not be repeated.
-    fn start_over(&mut self) -> (Vec<Value>, Vec<Value>) {
+    fn start_over(&mut self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let mut to_server = Vec::new();
-        let unanswered: HashSet<String> = self.pending.iter().map(|(id, _)| id.clone()).collect();
-        for message in self.hello.clone() {
-            let mut message = message;
-            match message.get("id").map(Value::to_string) {
-                // The client still waits for this answer: it is asked again below.
-                Some(id) if unanswered.contains(&id) => continue,
-                Some(_) => {
-                    self.asked += 1;
-                    let id = json!(format!("{OWN_ID}-{}", self.asked));
+        if let Some((id, hello)) = &self.hello {
+            // Where the client still waits for this answer, it is asked again below.
+            if !self.pending.iter().any(|pending| pending.id == *id) {
+                self.asked += 1;
+                let id = json!(format!("{OWN_ID}-{}", self.asked));
+                if let Ok(mut hello) = serde_json::from_slice::<Value>(hello) {
                     self.own.insert(id.to_string());
-                    message["id"] = id;
+                    hello["id"] = id;
+                    to_server.push(hello.to_string().into_bytes());
                 }
-                None => {}
             }
-            to_server.push(message);
+            to_server.extend(self.ready.clone());
         }
         let mut to_client = Vec::new();
-        for (id, message) in std::mem::take(&mut self.pending) {
-            if self.may_repeat(&message) {
-                to_server.push(message.clone());
-                self.pending.push((id, message));
+        for pending in std::mem::take(&mut self.pending) {
+            if self.may_repeat(&pending.asks) {
+                to_server.push(pending.message.clone());
+                self.pending.push(pending);
             } else {
-                to_client.push(lost(&message));
+                to_client.push(lost(&pending));
             }
         }
         (to_server, to_client)
     }
 }
 
+impl Asks {
+    fn of(request: &Request) -> Asks {
+        match &*request.method {
+            "tools/list" => Asks::List,
+            "tools/call" => Asks::Call {
+                tool: request.params.text("name").unwrap_or_default().into_owned(),
+                stateless: asker::named(&request.params).is_some(),
+            },
+            _ => Asks::Other,
+        }
+    }
+}
+
 /// The answer to a call that reached a server which is gone.
-fn lost(message: &Value) -> Value {
-    let stateless = message
-        .pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion")
-        .is_some();
+fn lost(pending: &Pending) -> Vec<u8> {
     let text = "the crib was restarted during this call, and the tool does not say that it may be repeated\n\
                 hint: check what it did, then call again";
     let mut result = json!({
@@ -166,10 +235,16 @@ fn lost(message: &Value) -> Value {
         "isError": true,
         "_meta": {"toolcrib/code": "unavailable"},
     });
-    if stateless {
+    if matches!(
+        pending.asks,
+        Asks::Call {
+            stateless: true,
+            ..
+        }
+    ) {
         result["resultType"] = "complete".into();
     }
-    json!({"jsonrpc": "2.0", "id": message["id"], "result": result})
+    Answer::result(&pending.id, &result).body
 }
 
 /// Why a relay ended.
@@ -206,11 +281,11 @@ pub async fn run(
         };
         let (to_server, to_client) = memory.start_over();
         for message in to_client {
-            write_line(&mut client_out, &message.to_string()).await?;
+            write_line(&mut client_out, &message).await?;
         }
         for message in to_server {
             // A server that is gone again is noticed when it is read from.
-            let _ = write_line(&mut server, &message.to_string()).await;
+            let _ = write_line(&mut server, &message).await;
         }
     }
 }
@@ -241,14 +316,12 @@ async fn pump(
                 let line = match read? {
                     Read::Line(line) => line,
                     Read::TooLong(id) => {
-                        write_line(client_out, &refusal(id, "request").to_string()).await?;
+                        write_line(client_out, &refusal(id.as_ref(), "request")).await?;
                         continue;
                     }
                     Read::End => return Ok(Ended::ClientGone),
                 };
-                if let Ok(message) = serde_json::from_slice(&line) {
-                    memory.sent(&message);
-                }
+                memory.sent(&line);
                 if server_out.write_all(&line).await.is_err() || server_out.flush().await.is_err() {
                     return Ok(Ended::ServerGone);
                 }
@@ -257,83 +330,21 @@ async fn pump(
                 let line = match read {
                     Ok(Read::Line(line)) => line,
                     // Its request is answered all the same, if this is an answer.
-                    Ok(Read::TooLong(Some(id))) => format!("{}\n", refusal(Some(id), "answer")).into_bytes(),
+                    Ok(Read::TooLong(Some(id))) => {
+                        let mut refusal = refusal(Some(&id), "answer");
+                        refusal.push(b'\n');
+                        refusal
+                    }
                     Ok(Read::TooLong(None)) => continue,
                     Ok(Read::End) | Err(_) => return Ok(Ended::ServerGone),
                 };
-                let shown = match serde_json::from_slice(&line) {
-                    Ok(message) => memory.received(&message),
-                    Err(_) => true,
-                };
-                if shown {
+                if memory.received(&line) {
                     client_out.write_all(&line).await?;
                     client_out.flush().await?;
                 }
             }
         }
     }
-}
-
-/// What came of reading a line.
-enum Read {
-    Line(Vec<u8>),
-    /// It was passed over; this is the id of its message, if one was found.
-    TooLong(Option<Value>),
-    End,
-}
-
-/// A line that is being read.
-#[derive(Default)]
-struct Line {
-    bytes: Vec<u8>,
-    /// Looks at what is no longer kept.
-    passing: Option<Scan>,
-}
-
-impl Line {
-    /// Reads on to the line's end. What was read stays when this future is dropped.
-    async fn read(&mut self, stream: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Read> {
-        loop {
-            let chunk = stream.fill_buf().await?;
-            if chunk.is_empty() {
-                return Ok(Read::End);
-            }
-            let (taken, whole) = match chunk.iter().position(|byte| *byte == b'\n') {
-                Some(at) => (at + 1, true),
-                None => (chunk.len(), false),
-            };
-            self.take(&chunk[..taken]);
-            stream.consume(taken);
-            if whole {
-                let Line { bytes, passing } = std::mem::take(self);
-                return Ok(match passing {
-                    Some(scan) => Read::TooLong(scan.id()),
-                    None => Read::Line(bytes),
-                });
-            }
-        }
-    }
-
-    fn take(&mut self, part: &[u8]) {
-        if self.passing.is_none() && self.bytes.len() + part.len() > MAX_LINE {
-            let mut scan = Scan::default();
-            scan.feed(&std::mem::take(&mut self.bytes));
-            self.passing = Some(scan);
-        }
-        match &mut self.passing {
-            Some(scan) => scan.feed(part),
-            None => self.bytes.extend_from_slice(part),
-        }
-    }
-}
-
-async fn write_line(
-    stream: &mut (impl AsyncWrite + Unpin + ?Sized),
-    text: &str,
-) -> std::io::Result<()> {
-    stream.write_all(text.as_bytes()).await?;
-    stream.write_all(b"\n").await?;
-    stream.flush().await
 }
 
 #[cfg(test)]

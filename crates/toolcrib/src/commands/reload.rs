@@ -1,9 +1,11 @@
 //! `toolcrib reload`: reads every tool file again, here or in the crib that serves.
 
 use clap::Args;
+use serde_json::json;
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
+use crate::wire::ReloadView;
 
 /// Read every tool file again
 #[derive(Debug, Args)]
@@ -19,7 +21,7 @@ pub struct Reload {
 impl Reload {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open(scene, &self.target).await?;
-        let view = reach.reload().await?;
+        let view: ReloadView = reach.post("/tools/reload", &json!({})).await?;
         let exit = u8::from(!view.success);
         let printer = scene.printer;
         if printer.is_json() {

@@ -11,20 +11,18 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use toolcrib_core::{Change, ErrorCode, Severity};
+use toolcrib_core::{ErrorCode, Severity};
 use toolcrib_sandbox::off_limits;
 use toolcrib_sources::{Follow, Sources};
 
 use super::{Done, Scene};
 use crate::config::{Flags, file};
 use crate::failure::Failure;
-use crate::grantor::Grantor;
 use crate::open::Opened;
 use crate::printer::{BOLD, DIM, YELLOW};
-use crate::registrar::Registrar;
 use crate::serve::auth::Auth;
 use crate::serve::socket::Socket;
-use crate::serve::{Readiness, Served, http};
+use crate::serve::{Readiness, Served, http, reload};
 use crate::store_handle::Trust;
 
 /// Descriptors that `serve` asks for, where the system lets it.
@@ -59,8 +57,8 @@ impl Serve {
             host: self.host,
             port: self.port,
         };
-        let opened =
-            Opened::wire(scene.env.clone(), flags, scene.globals.project.as_deref()).await?;
+        let project = scene.globals.project.as_deref();
+        let opened = Arc::new(Opened::wire(scene.env.clone(), flags, project).await?);
         raise_file_limit();
         if self.no_auth && !opened.settings.host.is_loopback() {
             return Err(open_to_all(opened.settings.host));
@@ -77,15 +75,10 @@ impl Serve {
 
         let (ready, told) = watch::channel(Readiness::default());
         let sources: Arc<OnceLock<Sources>> = Arc::default();
-        let root = opened.project.as_ref().map(|project| project.root.clone());
         let served = Arc::new(
-            Served::new(opened.crib.clone())
-                .with_project(root)
+            Served::of(&opened, &sources)
                 .with_readiness(told)
-                .with_memory(opened.memory.clone())
                 .with_config_schema(file::json_schema())
-                .with_registrar(Registrar::new(&opened, sources.clone()))
-                .with_grantor(Grantor::new(&opened, sources.clone()))
                 .with_reload(reload(sources.clone())),
         );
         // The port answers from here on; it says "not ready" until the first catalog stands.
@@ -200,18 +193,6 @@ fn notices(opened: &Opened, own: SocketAddr) -> Vec<off_limits::Notice> {
     };
     let folders = opened.env.notice_folders();
     folders.iter().filter_map(each).collect()
-}
-
-fn reload(sources: Arc<OnceLock<Sources>>) -> crate::serve::Reload {
-    Arc::new(move || {
-        let sources = sources.clone();
-        Box::pin(async move {
-            match sources.get() {
-                Some(sources) => sources.reload().await,
-                None => Change::default(),
-            }
-        })
-    })
 }
 
 /// A call takes some four descriptors while it runs; the usual soft limit would be reached by 250 of them.

@@ -6,13 +6,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::call::{is_pair, print, read_arguments};
-use super::logs::log_of;
+use super::logs::read_on;
 use super::reach::Reach;
 use super::{Done, Scene, Target};
-use crate::config::Flags;
 use crate::error::EXIT_TOOL_FAILED;
-use crate::open::Opened;
 use crate::printer::{BOLD, DIM, GREEN, RED};
+use crate::wire::LogView;
 
 /// The most that is shown of stderr.
 const STDERR: u64 = 16 * 1_024;
@@ -41,28 +40,17 @@ impl Test {
             false => Value::Null,
         };
         let arguments = read_arguments(&self.arguments, &schema, &self.name)?;
-        // The log lies in the user's own data folder, whichever crib runs the tool.
-        let opened = Opened::wire(
-            scene.env.clone(),
-            Flags::default(),
-            scene.globals.project.as_deref(),
-        )
-        .await?;
-        let log = log_of(&opened, &self.name).await.ok();
-        let from = log.as_ref().map(|log| opened.logs.end(log));
+        // A tool without a process of its own has no log, and not everybody may read one.
+        let from = read_on(&reach, &self.name, 0, Some(0)).await.ok();
         let begun = Instant::now();
         let called = reach.call(&self.name, arguments).await;
         let took = begun.elapsed();
         reach.close().await;
-        if let Reach::Here(opened, _) = &reach {
-            opened.logs.flush();
-        }
-        let stderr = match (&log, from) {
-            (Some(log), Some(from)) => opened.logs.read(log, from, STDERR).ok(),
-            _ => None,
+        let stderr = match from {
+            Some(LogView { end, .. }) => read_on(&reach, &self.name, end, Some(STDERR)).await.ok(),
+            None => None,
         };
-        let stderr = stderr.map(|(text, _)| String::from_utf8_lossy(&text).into_owned());
-        let stderr = stderr.unwrap_or_default();
+        let stderr = stderr.map(|log| log.text).unwrap_or_default();
         let duration_ms = took.as_secs_f64() * 1_000.0;
 
         let printer = scene.printer;

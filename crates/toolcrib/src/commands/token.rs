@@ -3,21 +3,14 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use toolcrib_core::ErrorCode;
-use toolcrib_core::words::CommandLine;
-use toolcrib_store::{NewToken, Token as Recorded, Tokens};
+use serde_json::json;
 
-use super::reach::Reach;
-use super::{Done, Scene};
-use crate::failure::Failure;
-use crate::open::data_folder;
+use super::reach::{Reach, segment};
+use super::{Done, Scene, Target};
 use crate::printer::{BOLD, GREEN, plain};
-use crate::serve::auth::Scope;
-use crate::store_handle::StoreHandle;
-use crate::wire::rfc3339;
+use crate::serve::auth::{Scope, Scopes};
+use crate::wire::{TokenCreate, TokenCreated, TokenList, TokenRevoked};
 
-const MAX_NAME: usize = 64;
 const UNITS: [(&str, u64); 5] = [
     ("s", 1),
     ("m", 60),
@@ -88,88 +81,67 @@ impl Token {
         if let TokenVerb::Login(_) = self.verb {
             return login(scene).await;
         }
-        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
-        let tokens = memory.store()?.tokens();
+        let project = Reach::project(scene);
+        let reach = Reach::records(scene, &Target::default(), project.as_ref()).await?;
         match self.verb {
-            TokenVerb::Create(create) => create.run(scene, &tokens).await,
-            TokenVerb::List(_) => list(scene, &tokens).await,
-            TokenVerb::Revoke(revoke) => revoke.run(scene, &tokens).await,
+            TokenVerb::Create(create) => create.run(scene, &reach).await,
+            TokenVerb::List(_) => list(scene, &reach).await,
+            TokenVerb::Revoke(revoke) => revoke.run(scene, &reach).await,
             TokenVerb::Login(_) => Ok(70),
         }
     }
 }
 
 impl Create {
-    async fn run(self, scene: &Scene, tokens: &Tokens) -> Done {
-        let agent = self.agent.as_deref().map(|agent| label("agent", agent));
-        let agent = agent.transpose()?;
-        let name = label("name", &self.name)?;
-        if let Some(same) = named(tokens, &name).await?.first() {
-            let message = format!("there is a token `{name}` already");
-            let hint = format!(
-                "take another name, or revoke it: `{}`",
-                CommandLine::new("toolcrib token revoke").operand(&same.id)
-            );
-            return Err(Failure::new(ErrorCode::Conflict, message).hint(hint));
-        }
-        let mut scopes: Vec<String> = Vec::new();
-        for scope in Scope::ALL {
-            if self.scope.contains(&scope) {
-                scopes.push(scope.as_str().to_owned());
-            }
-        }
-        let expires_ms = self.expires.map(|life| {
-            let life = u64::try_from(life.as_millis()).unwrap_or(u64::MAX);
-            crate::now_ms().saturating_add(life)
-        });
-        let new = NewToken {
-            name,
-            scopes,
-            agent,
-            expires_ms,
+    async fn run(self, scene: &Scene, reach: &Reach) -> Done {
+        let create = TokenCreate {
+            name: self.name,
+            scopes: Some(Scopes::of(self.scope).names()),
+            agent: self.agent,
+            expires_in_seconds: self.expires.map(|life| life.as_secs()),
         };
-        let (token, secret) = tokens.create(new).await?;
+        let made: TokenCreated = reach.post("/tokens", &create).await?;
         let printer = scene.printer;
         if printer.is_json() {
-            let mut view = view(&token);
-            view["token"] = secret.into();
-            printer.json(&view);
+            printer.json(&made);
             return Ok(0);
         }
+        let TokenCreated { view, token } = made;
         // The secret alone on stdout, so that a shell can keep it: TOOLCRIB_TOKEN=$(toolcrib token create …).
-        printer.text(&secret);
+        printer.text(&token);
+        let until = view.expires_at.map(|at| format!("until {at}"));
         printer.note(format!(
             "{GREEN}made{GREEN:#} the token {BOLD}{}{BOLD:#} ({}; {}). It is shown this once",
-            plain(&token.name),
-            token.scopes.join(", "),
-            until(&token)
+            plain(&view.name),
+            view.scopes.join(", "),
+            until.as_deref().unwrap_or("until it is revoked")
         ));
         Ok(0)
     }
 }
 
-async fn list(scene: &Scene, tokens: &Tokens) -> Done {
-    let all = tokens.list().await?;
+async fn list(scene: &Scene, reach: &Reach) -> Done {
+    let all: TokenList = reach.get("/tokens").await?;
     let printer = scene.printer;
     if printer.is_json() {
-        let views: Vec<Value> = all.iter().map(view).collect();
-        printer.json(&json!({"tokens": views, "count": views.len()}));
+        printer.json(&all);
         return Ok(0);
     }
-    if all.is_empty() {
+    if all.tokens.is_empty() {
         printer.line("there are no tokens");
         printer.hint("`toolcrib token create NAME` makes one");
         return Ok(0);
     }
-    let rows = all.iter().map(|token| {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let rows = all.tokens.into_iter().map(|token| {
         vec![
-            token.name.clone(),
-            state(token).to_owned(),
+            token.name,
+            token.state,
             token.scopes.join(","),
-            token.agent.clone().unwrap_or_else(|| "-".to_owned()),
-            token.expires_ms.map_or("-".to_owned(), rfc3339),
-            token.last_used_ms.map_or("-".to_owned(), rfc3339),
-            token.id.clone(),
+            or_none(token.agent),
+            or_none(token.expires_at),
+            or_none(token.last_used_at),
+            token.id,
         ]
     });
     let header = [
@@ -186,39 +158,20 @@ async fn list(scene: &Scene, tokens: &Tokens) -> Done {
 }
 
 impl Revoke {
-    async fn run(self, scene: &Scene, tokens: &Tokens) -> Done {
-        let found = match tokens.get(&self.token).await? {
-            Some(token) => vec![token],
-            None => named(tokens, &self.token).await?,
-        };
-        let token = match found.as_slice() {
-            [token] => token,
-            [] => {
-                let message = format!("there is no token `{}` that counts", self.token);
-                return Err(Failure::new(ErrorCode::NotFound, message)
-                    .hint("`toolcrib token list` shows them all"));
-            }
-            several => {
-                let ids: Vec<&str> = several.iter().map(|token| token.id.as_str()).collect();
-                let message = format!("{} tokens have the name `{}`", ids.len(), self.token);
-                let hint = format!("give an id: {}", ids.join(", "));
-                return Err(Failure::new(ErrorCode::Conflict, message).hint(hint));
-            }
-        };
-        let counted = tokens.revoke(&token.id).await?;
+    async fn run(self, scene: &Scene, reach: &Reach) -> Done {
+        let path = format!("/tokens/{}", segment(&self.token)?);
+        let taken: TokenRevoked = reach.delete(&path).await?;
         let printer = scene.printer;
         if printer.is_json() {
-            printer.json(
-                &json!({"id": token.id, "name": token.name, "revoked": true, "new": counted}),
-            );
+            printer.json(&taken);
             return Ok(0);
         }
-        let word = if counted {
+        let word = if taken.new {
             "revoked"
         } else {
             "was revoked already:"
         };
-        printer.line(format!("{GREEN}{word}{GREEN:#} {}", plain(&token.name)));
+        printer.line(format!("{GREEN}{word}{GREEN:#} {}", plain(&taken.name)));
         Ok(0)
     }
 }
@@ -233,50 +186,6 @@ async fn login(scene: &Scene) -> Done {
         }
     }
     Ok(0)
-}
-
-/// Those of this name that count.
-async fn named(tokens: &Tokens, name: &str) -> Result<Vec<Recorded>, Failure> {
-    let mut all = tokens.list().await?;
-    all.retain(|token| token.name == name && state(token) == "active");
-    Ok(all)
-}
-
-fn state(token: &Recorded) -> &'static str {
-    match token {
-        token if token.revoked_ms.is_some() => "revoked",
-        token if token.expires_ms.is_some_and(|at| at <= crate::now_ms()) => "expired",
-        _ => "active",
-    }
-}
-
-fn until(token: &Recorded) -> String {
-    let until = token.expires_ms.map(rfc3339);
-    until.map_or("until it is revoked".to_owned(), |at| format!("until {at}"))
-}
-
-fn view(token: &Recorded) -> Value {
-    json!({
-        "id": token.id,
-        "name": token.name,
-        "state": state(token),
-        "scopes": token.scopes,
-        "agent": token.agent,
-        "expiresAt": token.expires_ms.map(rfc3339),
-        "createdAt": rfc3339(token.created_ms),
-        "lastUsedAt": token.last_used_ms.map(rfc3339),
-    })
-}
-
-/// A name that people and lists can show.
-fn label(what: &str, text: &str) -> Result<String, Failure> {
-    let text = text.trim();
-    let fits = (1..=MAX_NAME).contains(&text.chars().count());
-    if fits && plain(text) == text && !text.contains(['\n', '\t']) {
-        return Ok(text.to_owned());
-    }
-    let message = format!("the {what} of a token is 1 to {MAX_NAME} characters on one line");
-    Err(Failure::new(ErrorCode::BadRequest, message).hint("take a word such as `ci` or `claude`"))
 }
 
 /// Reads `30d`, `12h`, `45m`, `90s` or `2w`.
@@ -327,13 +236,5 @@ mod tests {
             assert!(span(text).is_err(), "{text}");
         }
         assert!(span("999999999w").is_ok());
-    }
-
-    #[test]
-    fn labels_are_one_plain_line() {
-        assert_eq!(label("name", " my ci ").unwrap(), "my ci");
-        for text in ["", " ", "a\nb", "a\u{1b}[2J", &"x".repeat(65)] {
-            assert!(label("name", text).is_err(), "{text:?}");
-        }
     }
 }

@@ -1,26 +1,16 @@
 //! `toolcrib trust`: yes to a project's code, by a person and without a prompt.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 
 use clap::Args;
-use serde_json::{Value, json};
-use toolcrib_core::store::LastGood;
 use toolcrib_core::words::CommandLine;
-use toolcrib_core::{Access, ErrorCode, Scope, Tool};
-use toolcrib_sources::{Follow, Sources};
-use toolcrib_store::{Ownership, Store, TrustKind, TrustedPath, TrustedPaths};
 
 use super::list::heading;
-use super::{Done, Scene};
-use crate::config::project::{self, FoundBy};
-use crate::config::{Flags, Project, ProjectError, local_folders};
-use crate::failure::Failure;
-use crate::grantor::Grantor;
-use crate::open::{Opened, data_folder, last_good_files};
+use super::reach::{Reach, with_query};
+use super::{Done, Scene, Target};
+use crate::config::{Project, ProjectError, project};
 use crate::printer::{GREEN, plain};
-use crate::store_handle::{StoreHandle, user};
-use crate::wire::{GrantView, ToolView};
+use crate::wire::{TrustCreate, TrustGiven, TrustList, TrustTaken, TrustedView};
 
 /// Say yes to a project's tools, or take it back
 #[derive(Debug, Args)]
@@ -48,187 +38,104 @@ pub struct Trust {
 
 impl Trust {
     pub async fn run(self, scene: &Scene) -> Done {
-        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
-        let store = memory.store()?;
-        let book = store.trusted();
-        if self.list {
-            return list(scene, &book).await;
-        }
         let flag = self.dir.clone().or(scene.globals.project.clone());
+        let found = project::find(flag.as_deref(), &scene.env);
+        let project = found.as_ref().ok().and_then(Option::as_ref);
+        let reach = Reach::records(scene, &Target::default(), project).await?;
+        if self.list {
+            return list(scene, &reach).await;
+        }
         if self.revoke {
-            return revoke(scene, &store, flag).await;
+            return revoke(scene, &reach, flag, found).await;
         }
-        let project = find(scene, flag)?;
-        let further = local_folders(&scene.env, &project);
-        if !self.shared {
-            refuse_shared(&project.root, &further)?;
+        if found?.is_none() {
+            return Err(ProjectError::NoProject(scene.env.directory.clone()).into());
         }
-        let kind = TrustKind::Project;
-        let new = book.trust(&project.root, kind, &further).await?;
-        let found = Found::load(scene, &project, !self.no_grants).await?;
-        let Found { tools, given, .. } = &found;
+        let wanted = TrustCreate {
+            no_grants: self.no_grants,
+            shared: self.shared,
+        };
+        let given: TrustGiven = reach.post("/trust", &wanted).await?;
         let printer = scene.printer;
         if printer.is_json() {
-            let tools: Vec<ToolView> = tools.iter().map(|tool| tool.as_ref().into()).collect();
-            printer.json(
-                &json!({"project": project.root, "trusted": true, "new": new, "tools": tools, "grants": given}),
-            );
+            printer.json(&given);
             return Ok(0);
         }
-        let word = if new {
+        let word = if given.new {
             "trusted"
         } else {
             "was trusted already:"
         };
-        printer.line(format!("{GREEN}{word}{GREEN:#} {}", project.root.display()));
-        found.tell(scene);
-        if new {
+        printer.line(format!("{GREEN}{word}{GREEN:#} {}", given.project));
+        tell(scene, &given);
+        if given.new {
             printer.hint("`toolcrib trust --revoke` takes it back");
         }
         Ok(0)
     }
 }
 
-/// Asks for one word more where others than this user can change what would run.
-fn refuse_shared(root: &Path, further: &[PathBuf]) -> Result<(), Failure> {
-    let doubt = match Ownership::of(root, further) {
-        Ok(ownership) => ownership.doubt(user()),
-        Err(error) => Some(format!("whom it belongs to can't be told: {error}")),
-    };
-    let Some(doubt) = doubt else {
-        return Ok(());
-    };
-    let shown = root.display();
-    let trust = CommandLine::new("toolcrib trust").operand(shown.to_string());
-    let failure = Failure::new(
-        ErrorCode::Denied,
-        format!("`{}` was not trusted: {doubt}", plain(&shown.to_string())),
-    );
-    Err(failure
-        .cause("whoever can change its tools decides what runs as you, now and later")
-        .hint(format!(
-            "make it yours alone, or say that you mean it: `{}`",
-            trust.switch("--shared")
-        )))
-}
-
-fn find(scene: &Scene, flag: Option<PathBuf>) -> Result<Project, Failure> {
-    let found = project::find(flag.as_deref(), &scene.env)?;
-    Ok(found.ok_or_else(|| ProjectError::NoProject(scene.env.directory.clone()))?)
-}
-
 /// The tools of a project that was just trusted.
-#[derive(Default)]
-struct Found {
-    tools: Vec<Arc<Tool>>,
-    given: Vec<GrantView>,
-    /// Why nothing could be looked at, if so.
-    trouble: Option<Failure>,
-}
-
-impl Found {
-    /// Loads the project's own tools: what a program declares is known only once it may run. Grants what they declare.
-    async fn load(scene: &Scene, project: &Project, grant: bool) -> Result<Found, Failure> {
-        let root = Some(project.root.as_path());
-        let opened = match Opened::wire(scene.env.clone(), Flags::default(), root).await {
-            Ok(opened) => opened,
-            // Every later command says what is wrong with its config, too.
-            Err(failure) => {
-                return Ok(Found {
-                    trouble: Some(failure),
-                    ..Found::default()
-                });
-            }
-        };
-        let sources: Arc<OnceLock<Sources>> = Arc::default();
-        let loaded = opened.load(Follow::Nothing).await;
-        sources.get_or_init(|| loaded);
-        let own = || {
-            let catalog = opened.crib.tools();
-            let own = catalog
-                .tools()
-                .filter(|tool| tool.scope == Some(Scope::Local));
-            own.cloned().collect::<Vec<Arc<Tool>>>()
-        };
-        let given = match grant {
-            true => {
-                let grantor = Grantor::new(&opened, sources.clone());
-                grantor.give_declared(own().iter(), false).await?
-            }
-            false => Vec::new(),
-        };
-        let tools = own();
-        opened.close().await;
-        Ok(Found {
-            tools,
-            given: given.into_iter().map(GrantView::from).collect(),
-            trouble: None,
-        })
+fn tell(scene: &Scene, given: &TrustGiven) {
+    let printer = scene.printer;
+    match &given.trouble {
+        Some(trouble) => printer.note(format!(
+            "its tools were not looked at: {}",
+            plain(&trouble.message)
+        )),
+        None if given.tools.is_empty() => printer.line("it holds no tools yet"),
+        None => {}
     }
-
-    fn tell(&self, scene: &Scene) {
-        let printer = scene.printer;
-        match &self.trouble {
-            Some(failure) => printer.note(format!(
-                "its tools were not looked at: {}",
-                plain(&failure.message)
-            )),
-            None if self.tools.is_empty() => printer.line("it holds no tools yet"),
-            None => {}
+    for tool in &given.tools {
+        printer.line(format!(
+            "  {}  {}",
+            heading(&tool.name),
+            plain(&tool.description)
+        ));
+        for does in &tool.declares {
+            printer.line(format!("      {}", plain(does)));
         }
-        for tool in &self.tools {
-            printer.line(format!(
-                "  {}  {}",
-                heading(tool.name()),
-                plain(&tool.spec.description)
-            ));
-            for does in &tool.declares {
-                printer.line(format!("      {}", plain(does)));
-            }
-            let granted = self.given.iter().any(|grant| grant.tool == tool.name());
-            if granted {
-                printer.line(format!("      {GREEN}granted{GREEN:#}, as it is now"));
-            } else if !tool.asks.is_empty() && tool.access != Access::Open {
-                let grant = CommandLine::new("toolcrib grant").operand(tool.name());
-                let grant = grant.switch("--all");
-                printer.line(format!("      not granted: `{grant}`"));
-            }
+        let granted = given.grants.iter().any(|grant| grant.tool == tool.name);
+        if granted {
+            printer.line(format!("      {GREEN}granted{GREEN:#}, as it is now"));
+        } else if !tool.needs.is_empty() {
+            let grant = CommandLine::new("toolcrib grant").operand(&tool.name);
+            let grant = grant.switch("--all");
+            printer.line(format!("      not granted: `{grant}`"));
         }
     }
 }
 
-async fn revoke(scene: &Scene, store: &Store, flag: Option<PathBuf>) -> Done {
-    let (book, grants) = (store.trusted(), store.grants());
-    if let Some(entry) = flag.as_deref().and_then(|path| entry_at(scene, path))
-        && let Some(found) = book.get(&entry).await?
-        && found.kind == TrustKind::Entry
-        && book.revoke(&entry).await?
-    {
-        grants.revoke_below(&entry).await?;
-        return revoked(scene, &entry);
-    }
+async fn revoke(
+    scene: &Scene,
+    reach: &Reach,
+    flag: Option<PathBuf>,
+    found: Result<Option<Project>, ProjectError>,
+) -> Done {
+    let entry = flag.as_deref().and_then(|path| entry_at(scene, path));
+    let list: TrustList = reach.get("/trust").await?;
+    let entry = entry.filter(|entry| list.entries.iter().any(|one| Path::new(&one.path) == entry));
     // A project that is gone can still be forgotten, by the path it had.
-    let root = match find(scene, flag.clone()) {
-        Ok(project) => project.root,
-        Err(failure) => match flag {
-            Some(path) => scene.env.directory.join(path),
-            None => return Err(failure),
-        },
+    let path = match (entry, found, flag) {
+        (Some(entry), ..) => entry,
+        (None, Ok(Some(project)), _) => project.root,
+        (None, _, Some(flag)) => scene.env.directory.join(flag),
+        (None, Ok(None), None) => {
+            return Err(ProjectError::NoProject(scene.env.directory.clone()).into());
+        }
+        (None, Err(error), None) => return Err(error.into()),
     };
-    // While it is trusted its config can be read, and that names its folders.
-    let opened = Opened::wire(scene.env.clone(), Flags::default(), Some(&root)).await;
-    let was = book.revoke_project(&root).await?;
-    grants.revoke_below(&root).await?;
-    if let Ok(opened) = opened {
-        opened.forget_last_good();
-    }
+    let query = [("path", path.to_string_lossy().into_owned())];
+    let taken: TrustTaken = reach.delete(&with_query("/trust", &query)).await?;
     let printer = scene.printer;
     if printer.is_json() {
-        printer.json(&json!({"project": root, "trusted": false, "new": was}));
-    } else if was {
-        printer.line(format!("no longer trusted: {}", root.display()));
-    } else {
-        printer.line(format!("was not trusted: {}", root.display()));
+        printer.json(&taken);
+        return Ok(0);
+    }
+    let path = taken.project.or(taken.entry).unwrap_or_default();
+    match taken.new {
+        true => printer.line(format!("no longer trusted: {path}")),
+        false => printer.line(format!("was not trusted: {path}")),
     }
     Ok(0)
 }
@@ -240,63 +147,27 @@ fn entry_at(scene: &Scene, path: &Path) -> Option<PathBuf> {
     Some(folder.join(path.file_name()?))
 }
 
-fn revoked(scene: &Scene, entry: &Path) -> Done {
-    // What stood in for it while it was broken ends with its trust.
-    if let (Some(folder), Some(name)) = (entry.parent(), entry.file_name()) {
-        let name = name.to_string_lossy().into_owned();
-        last_good_files(&scene.env)?.forget(folder, &[name]);
-    }
+async fn list(scene: &Scene, reach: &Reach) -> Done {
+    let list: TrustList = reach.get("/trust").await?;
     let printer = scene.printer;
     if printer.is_json() {
-        printer.json(&json!({"entry": entry, "trusted": false, "new": true}));
-    } else {
-        printer.line(format!("no longer trusted: {}", entry.display()));
-    }
-    Ok(0)
-}
-
-async fn list(scene: &Scene, book: &TrustedPaths) -> Done {
-    let all = book.list().await?;
-    let (projects, entries): (Vec<_>, Vec<_>) = all
-        .into_iter()
-        .partition(|one| one.kind == TrustKind::Project);
-    let printer = scene.printer;
-    if printer.is_json() {
-        let view = |all: &[TrustedPath]| -> Vec<Value> {
-            let one = |one: &TrustedPath| json!({"path": one.path, "trustedAtMs": one.since_ms, "lapsed": lapsed(scene, one)});
-            all.iter().map(one).collect()
-        };
-        printer.json(&json!({"projects": view(&projects), "entries": view(&entries)}));
+        printer.json(&list);
         return Ok(0);
     }
-    if projects.is_empty() {
+    if list.projects.is_empty() {
         printer.line("no project is trusted");
     }
-    let why = |one: &TrustedPath| match lapsed(scene, one) {
+    let why = |one: &TrustedView| match &one.lapsed {
         Some(reason) => format!(" (no longer: {reason})"),
         None => String::new(),
     };
-    for project in projects {
-        let line = format!("{}{}", project.path, why(&project));
+    for project in &list.projects {
+        let line = format!("{}{}", project.path, why(project));
         printer.line(plain(&line));
     }
-    for entry in entries {
-        let line = format!("{} (this tool alone){}", entry.path, why(&entry));
+    for entry in &list.entries {
+        let line = format!("{} (this tool alone){}", entry.path, why(entry));
         printer.line(plain(&line));
     }
     Ok(0)
-}
-
-/// Why the yes no longer counts, if so. One to what is gone waits for its return.
-fn lapsed(scene: &Scene, one: &TrustedPath) -> Option<String> {
-    let root = PathBuf::from(&one.path);
-    let there = root.exists();
-    let further = match one.kind {
-        TrustKind::Project => {
-            let found_by = FoundBy::Flag;
-            local_folders(&scene.env, &Project { root, found_by })
-        }
-        TrustKind::Entry => Vec::new(),
-    };
-    one.lapsed(user(), &further).filter(|_| there)
 }

@@ -1,9 +1,10 @@
 //! `toolcrib unregister`: takes a registered tool away.
 
 use clap::Args;
+use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::reach::Reach;
+use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
 
 /// Take a registered tool away
@@ -18,7 +19,8 @@ pub struct Unregister {
 impl Unregister {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open(scene, &self.target).await?;
-        reach.unregister(&self.name).await?;
+        let path = format!("/custom-tools/{}", segment(&self.name)?);
+        let _: IgnoredAny = reach.delete(&path).await?;
         match scene.printer.is_json() {
             true => scene
                 .printer

@@ -1,11 +1,13 @@
 //! `toolcrib validate`: starts a registered tool's program and says whether it is what is stored.
 
 use clap::Args;
+use serde_json::json;
 
-use super::reach::Reach;
+use super::reach::{Reach, segment};
 use super::{Done, Scene, Target, register};
+use crate::failure::Failure;
 use crate::printer::{GREEN, RED, YELLOW, plain};
-use crate::wire::CustomToolUpdate;
+use crate::wire::{CustomToolUpdate, ValidationView};
 
 /// Start a registered tool's program and say whether it is what was registered
 #[derive(Debug, Args)]
@@ -25,14 +27,16 @@ pub struct Validate {
 impl Validate {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open(scene, &self.target).await?;
-        let validated = reach.validate(&self.name).await;
+        let path = format!("/custom-tools/{}", segment(&self.name)?);
+        let validated: Result<ValidationView, Failure> =
+            reach.post(&format!("{path}/validate"), &json!({})).await;
         let activated = match &validated {
             Ok(view) if view.valid && self.activate => {
                 let update = CustomToolUpdate {
                     status: Some("active".to_owned()),
                     ..CustomToolUpdate::default()
                 };
-                Some(reach.change_registered(&self.name, &update).await)
+                Some(reach.patch(&path, &update).await)
             }
             _ => None,
         };

@@ -34,7 +34,7 @@ pub enum ProjectError {
 
 /// Finds the project. What a person named must be one; what lies about is only taken if it can be.
 pub fn find(flag: Option<&Path>, env: &Env) -> Result<Option<Project>, ProjectError> {
-    if let Some(path) = flag {
+    if let Some(path) = flag.or(env.named_project.as_deref()) {
         return named(&env.directory.join(path), FoundBy::Flag, env).map(Some);
     }
     for variable in [env::PROJECT, env::CLAUDE_PROJECT] {

@@ -61,13 +61,10 @@ fn tool(tool: &Tool) -> Value {
 }
 
 /// What the `_meta` of a request says about the call: whose, and in which run and turn.
-pub fn context<'a>(
-    meta: impl Fn(&str) -> Option<&'a Value>,
-    project: Option<Arc<Path>>,
-) -> Context {
+pub fn context(meta: impl Fn(&str) -> Option<Value>, project: Option<Arc<Path>>) -> Context {
     let text = |key: &str| meta(key)?.as_str().map(str::to_owned);
     let codex = meta("x-codex-turn-metadata");
-    let of_codex = |key: &str| codex?.get(key)?.as_str().map(str::to_owned);
+    let of_codex = |key: &str| codex.as_ref()?.get(key)?.as_str().map(str::to_owned);
     let call_id = text("claudecode/toolUseId");
     let own_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
     let mut context = Context::new(call_id.map_or_else(|| own_id.clone(), Arc::from));
@@ -83,8 +80,8 @@ pub fn context<'a>(
 #[derive(Debug, Default)]
 pub struct ResultView<'a> {
     content: Vec<BlockView>,
-    /// The data of the call, of whatever type; what older revisions want around it is their surface's business.
-    pub structured_content: Option<Json>,
+    /// Data of whatever type: see [`ResultView::wrap_data`].
+    structured_content: Option<Json>,
     is_error: Option<bool>,
     meta: Meta<'a>,
     /// What the newest revision wants of every result; older clients have never heard of it.
@@ -196,6 +193,17 @@ impl OurMeta<'_> {
             && version.is_none()
             && code.is_none()
             && data.is_none()
+    }
+}
+
+impl ResultView<'_> {
+    /// Puts data into an object of its own, as revisions before 2026-07-28 have it: data that is no object, and all data
+    /// of a tool whose listed schema was `wrapped` too.
+    pub fn wrap_data(&mut self, wrapped: bool) {
+        if let Some(data) = self.structured_content.take() {
+            let bare = data.is_object() && !wrapped;
+            self.structured_content = Some(if bare { data } else { data.within("result") });
+        }
     }
 }
 
@@ -384,6 +392,29 @@ mod tests {
         );
         let cut = outcome(data().meta("truncated", true), &tool);
         assert_eq!(cut.get("structuredContent"), None);
+    }
+
+    #[test]
+    fn data_that_is_no_object_is_wrapped_for_older_revisions() {
+        let tool = fixture::tool("t", fixture::echo());
+        for (data, wrapped, expected) in [
+            (json!([1, 2]), false, json!({"result": [1, 2]})),
+            (json!(7), false, json!({"result": 7})),
+            (json!({"a": 1}), false, json!({"a": 1})),
+            (json!({"a": 1}), true, json!({"result": {"a": 1}})),
+        ] {
+            let mut view = super::outcome(Outcome::structured(data.clone()), &tool);
+            view.wrap_data(wrapped);
+            let view = serde_json::to_value(view).unwrap();
+            assert_eq!(view["structuredContent"], expected);
+            assert_eq!(view["content"][0]["text"], data.to_string());
+        }
+        let mut text = super::outcome(Outcome::text("hi"), &tool);
+        text.wrap_data(true);
+        assert_eq!(
+            serde_json::to_value(text).unwrap().get("structuredContent"),
+            None
+        );
     }
 
     #[test]

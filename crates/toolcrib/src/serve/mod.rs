@@ -12,10 +12,7 @@ pub mod auth;
 pub mod convert;
 pub mod guard;
 pub mod http;
-pub mod lean;
-pub mod lines;
 pub mod mcp;
-mod notices;
 pub mod rest;
 pub mod socket;
 #[cfg(test)]
@@ -23,26 +20,48 @@ mod tests;
 mod visitors;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use axum::body::Bytes;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{BoxFuture, Catalog, Change, Crib};
+use toolcrib_sources::Sources;
+use toolcrib_store::{OutputFiles, OutputLimits};
 
+use crate::config::Project;
+use crate::env::Env;
 use crate::grantor::Grantor;
+use crate::open::Opened;
 use crate::registrar::Registrar;
 use crate::store_handle::StoreHandle;
+use crate::truster::Truster;
 
 /// Looks at every source again and says what changed.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Change> + Send + Sync>;
+
+/// Reloads these sources, once they are there.
+pub fn reload(sources: Arc<OnceLock<Sources>>) -> Reload {
+    Arc::new(move || {
+        let sources = sources.clone();
+        Box::pin(async move {
+            match sources.get() {
+                Some(sources) => sources.reload().await,
+                None => Change::default(),
+            }
+        })
+    })
+}
 
 /// How many may listen to events at once; the other connections stay free for requests.
 pub const MAX_LISTENERS: usize = 128;
 
 /// The name of this surface as a client.
 pub const CLIENT: &str = "rest";
+/// The name of the owner's own commands, which come this way too.
+pub const COMMANDS: &str = "cli";
 
 /// How far the crib is, and what is wrong with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,7 +99,8 @@ pub struct Served {
     pub crib: Arc<Crib>,
     pub reload: Reload,
     pub project: Option<Arc<Path>>,
-    pub ready: watch::Receiver<Readiness>,
+    /// How far it is, as somebody who follows it says; where nobody does, it is asked.
+    ready: Option<watch::Receiver<Readiness>>,
     /// Fires when the server is to stop: event streams end at once, calls in flight get a grace.
     pub shutdown: CancellationToken,
     /// Fires when that grace is over: what still runs is given up, and recorded as such.
@@ -93,6 +113,10 @@ pub struct Served {
     pub registrar: Option<Arc<Registrar>>,
     /// Where grants are given; none where nothing is remembered.
     pub grantor: Option<Arc<Grantor>>,
+    /// Where trust is given; none where nothing is remembered.
+    pub truster: Option<Arc<Truster>>,
+    /// All that the crib was wired from, for those who look it over; none where only records are offered.
+    pub opened: Option<Arc<Opened>>,
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
     in_flight: watch::Sender<usize>,
@@ -103,11 +127,6 @@ pub struct Served {
 impl Served {
     /// Serves a crib that is loaded and has nothing to reload; the `with_…` functions add the rest.
     pub fn new(crib: Arc<Crib>) -> Served {
-        // A receiver keeps its last value when the sender is gone, so this crib stays ready.
-        let (_, ready) = watch::channel(Readiness {
-            loaded: true,
-            reasons: Vec::new(),
-        });
         let same = crib.clone();
         let reload: Reload = Arc::new(move || {
             let version = same.tools().version();
@@ -120,16 +139,57 @@ impl Served {
             crib,
             reload,
             project: None,
-            ready,
+            ready: None,
             shutdown: CancellationToken::new(),
             given_up: CancellationToken::new(),
             config_schema: String::new(),
             memory: None,
             registrar: None,
             grantor: None,
+            truster: None,
+            opened: None,
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             in_flight: watch::Sender::new(0),
             listed: ArcSwapOption::empty(),
+        }
+    }
+
+    /// Serves a crib that was wired. Who changes registrations and grants tells `following`, once there is somebody who
+    /// goes on after the change.
+    pub fn of(opened: &Arc<Opened>, following: &Arc<OnceLock<Sources>>) -> Served {
+        let crib = opened.crib.clone();
+        Served {
+            registrar: Some(Arc::new(Registrar::new(opened, following.clone()))),
+            grantor: Some(Arc::new(Grantor::new(opened, following.clone()))),
+            opened: Some(opened.clone()),
+            ..Served::new(crib).with_records(&opened.env, &opened.memory, opened.project.as_ref())
+        }
+    }
+
+    /// Serves what is in the store alone: trust, tokens, the record of calls. No settings have to be good for that, and no
+    /// tool is there.
+    pub fn records(
+        env: &Env,
+        memory: &Arc<StoreHandle>,
+        data: &Path,
+        project: Option<&Project>,
+    ) -> Served {
+        let outputs = OutputFiles::in_folder(data, OutputLimits::default());
+        let crib = Crib::new(Arc::new(outputs), crate::now_ms, Duration::ZERO);
+        Served::new(Arc::new(crib)).with_records(env, memory, project)
+    }
+
+    fn with_records(
+        self,
+        env: &Env,
+        memory: &Arc<StoreHandle>,
+        project: Option<&Project>,
+    ) -> Served {
+        let truster = Truster::new(env.clone(), memory.clone(), project.cloned());
+        Served {
+            memory: Some(memory.clone()),
+            truster: Some(Arc::new(truster)),
+            ..self.with_project(project.map(|project| project.root.clone()))
         }
     }
 
@@ -147,7 +207,7 @@ impl Served {
 
     #[must_use]
     pub fn with_readiness(mut self, ready: watch::Receiver<Readiness>) -> Served {
-        self.ready = ready;
+        self.ready = Some(ready);
         self
     }
 
@@ -158,27 +218,23 @@ impl Served {
     }
 
     #[must_use]
-    pub fn with_memory(mut self, memory: Arc<StoreHandle>) -> Served {
-        self.memory = Some(memory);
-        self
-    }
-
-    #[must_use]
     pub fn with_config_schema(mut self, schema: String) -> Served {
         self.config_schema = schema;
         self
     }
 
-    #[must_use]
-    pub fn with_registrar(mut self, registrar: Registrar) -> Served {
-        self.registrar = Some(Arc::new(registrar));
-        self
-    }
-
-    #[must_use]
-    pub fn with_grantor(mut self, grantor: Grantor) -> Served {
-        self.grantor = Some(Arc::new(grantor));
-        self
+    /// How far the crib is, and what is wrong with it.
+    pub async fn readiness(&self) -> Readiness {
+        match (&self.ready, &self.opened) {
+            (Some(ready), _) => ready.borrow().clone(),
+            (None, opened) => Readiness {
+                loaded: true,
+                reasons: match opened {
+                    Some(opened) => opened.trouble().await,
+                    None => Vec::new(),
+                },
+            },
+        }
     }
 
     /// Ends when no call is running, those included whose client has gone.

@@ -19,15 +19,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::ServiceExt;
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tower::Service;
 
 use super::auth::{Who, no_login};
 use super::http::GRACE;
-use super::lines::Lines;
-use super::mcp::Mcp;
+use super::mcp::{self, Mcp};
 use super::rest::ErrorResponse;
 use super::{Served, rest};
 
@@ -82,8 +80,8 @@ impl Socket {
 
     /// Serves until `served.shutdown` fires; calls in flight get their grace.
     pub async fn serve(self, served: Arc<Served>, login: NewLogin) {
-        let own = served.clone();
-        let relay = get(move |request: Request| relay(own.clone(), request));
+        let (own, mcp) = (served.clone(), Mcp::new(served.clone()));
+        let relay = get(move |request: Request| relay(own.clone(), mcp.clone(), request));
         // Only this user's processes get here, and the user is the owner.
         let router = rest::router(served.clone())
             .route(PATH, relay)
@@ -136,7 +134,7 @@ fn login_url(login: Option<String>) -> Response {
 }
 
 /// Turns the connection into MCP lines, if both ends are of one version.
-async fn relay(served: Arc<Served>, mut request: Request) -> Response {
+async fn relay(served: Arc<Served>, mcp: Arc<Mcp>, mut request: Request) -> Response {
     let wanted = request
         .headers()
         .get(UPGRADE)
@@ -148,19 +146,12 @@ async fn relay(served: Arc<Served>, mut request: Request) -> Response {
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         let (read, write) = tokio::io::split(TokioIo::new(upgraded));
-        let lines = Lines::new(read, write);
-        let Ok(running) = Mcp::new(served.clone()).serve(lines).await else {
-            return;
+        let stop = async {
+            served.shutdown.cancelled().await;
+            // What runs may end; the relay then finds the next crib.
+            let _ = tokio::time::timeout(GRACE, served.calls_ended()).await;
         };
-        let stop = running.cancellation_token();
-        tokio::select! {
-            _ = running.waiting() => {}
-            () = async {
-                served.shutdown.cancelled().await;
-                // What runs may end; the relay then finds the next crib.
-                let _ = tokio::time::timeout(GRACE, served.calls_ended()).await;
-            } => stop.cancel(),
-        }
+        let _ = mcp::lines_until(mcp, read, write, stop).await;
     });
     let switched =
         HeaderValue::from_str(&protocol()).unwrap_or(HeaderValue::from_static("toolcrib-mcp"));

@@ -8,11 +8,16 @@ mod call;
 mod check;
 mod custom_tool;
 mod definition;
+mod doctor;
 mod event;
 mod grant;
+mod log;
+mod me;
 mod problem;
 mod record;
+mod token;
 mod tool;
+mod trust;
 
 pub use call::{AttachmentType, AttachmentView, CallBody, ErrorBody, ErrorView, OutcomeView};
 pub use check::CheckView;
@@ -21,11 +26,16 @@ pub use custom_tool::{
     ValidationView,
 };
 pub use definition::{DefinitionList, Form};
+pub use doctor::{ConfinementView, DoctorView, FeatureView};
 pub use event::{
     CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, StandingView, WorkerView,
     event_json,
 };
 pub use grant::{GrantCreate, GrantList, GrantView, NetView, PermitView};
+pub use log::LogView;
+pub use me::MeView;
 pub use problem::{HealthView, ProblemList, ProblemView, ReadyView, ReloadView, rfc3339};
 pub use record::{RecordList, RecordView};
+pub use token::{TokenCreate, TokenCreated, TokenList, TokenRevoked, TokenView};
 pub use tool::{AnnotationsView, PermissionsView, ToolList, ToolView};
+pub use trust::{TrustCreate, TrustGiven, TrustList, TrustTaken, TrustedView};

@@ -189,6 +189,9 @@ pub struct ToolList {
     pub counts: BTreeMap<String, usize>,
     /// How many tools fit the filters, on all pages together.
     pub count: usize,
+    /// Files in tools folders that hold no tool, where `idle` asks for them.
+    #[serde(rename = "idleFiles", default, skip_serializing_if = "Option::is_none")]
+    pub idle_files: Option<Vec<String>>,
 }
 
 impl ToolList {
@@ -212,6 +215,7 @@ impl ToolList {
             tools: page.map(|tool| ToolView::from(*tool)).collect(),
             counts: counts(catalog),
             count: fitting.len(),
+            idle_files: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::mcp::{STATELESS, names, stateless, stateless_call};
+use crate::support::mcp::{Piped, STATELESS, call, names, stateless, stateless_call};
 use crate::support::tool::python;
 use crate::support::{TestCrib, World};
 
@@ -105,8 +105,10 @@ async fn call_text(crib: &TestCrib, tool: &str, arguments: &str) -> String {
 async fn a_result_in_mcps_own_form_arrives_as_every_language_gave_it() {
     let world = world();
     let crib = world.serve();
-    let listed = crib.post_stateless(&stateless(1, "tools/list", json!({})));
-    let listed = listed.await.answer().await;
+    let session = crib.session("2025-06-18").await;
+    let mut piped = Piped::greeted(world.command(&["mcp"]));
+    let list = stateless(1, "tools/list", json!({}));
+    let listed = crib.post_stateless(&list).await.answer().await;
     for tool in ["program", "script", "typed"] {
         let at = names(&listed).iter().position(|name| *name == tool);
         let about = &listed["result"]["tools"][at.unwrap()];
@@ -119,6 +121,9 @@ async fn a_result_in_mcps_own_form_arrives_as_every_language_gave_it() {
         let result = answer["result"].as_object_mut().unwrap();
         assert_eq!(result.remove("resultType"), Some(json!("complete")));
         assert_eq!(answer["result"], own_form(), "{tool}");
+        let asked = call(2, tool, json!({}));
+        assert_eq!(session.ask(&asked).await["result"], own_form(), "{tool}");
+        assert_eq!(piped.ask(&asked)["result"], own_form(), "{tool}");
 
         let (status, outcome) = crib.call(tool, json!({})).await;
         assert_eq!((status, &outcome["output"]), (200, &json!("one\ntwo")));

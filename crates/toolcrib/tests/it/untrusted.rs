@@ -209,6 +209,24 @@ async fn a_file_that_leads_out_of_an_untrusted_project_is_not_read() {
     world.run(&["call", "outside"]).exits(0);
 }
 
+/// A clone may bring a folder of tools that is a link to one of the user's: nothing is written there before it is trusted.
+#[test]
+fn nothing_is_made_where_a_link_of_an_untrusted_project_leads() {
+    for name in [".toolcrib", ".toolcrib/tools"] {
+        let world = World::new();
+        let (link, outside) = (world.project().join(name), world.home().join("outside"));
+        std::fs::remove_dir_all(world.project().join(".toolcrib")).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&outside, &link).unwrap();
+        for args in [&["init"][..], &["new", "mine"]] {
+            let ran = world.run(args).exits(3);
+            assert!(ran.stderr.contains("leads out of the project"), "{ran:?}");
+        }
+        assert!(std::fs::read_dir(&outside).unwrap().next().is_none());
+    }
+}
+
 #[tokio::test]
 async fn pipes_and_devices_in_the_folder_hold_nobody_up() {
     let world = World::trusted();
@@ -265,6 +283,38 @@ fn a_users_own_tools_import_nothing_from_a_project_that_nobody_trusts() {
         let ran = world.run(&["call", "tool"]);
         let said = ran.stdout + &ran.stderr;
         assert!(said.contains("the clone ran"), "{rung}: {said}");
+    }
+}
+
+/// An entry of the PATH that is empty or relative means the folder that a tool starts in: the project. What lies there
+/// runs no tool of the user's.
+#[test]
+fn no_entry_of_the_path_leads_into_a_project_that_nobody_trusts() {
+    let stolen = format!("#!/usr/bin/python3\n{}", ANSWERS.replace("fine", "stolen"));
+    for rung in ["A", "B", "C"] {
+        for entry in ["", ".", "bin"] {
+            let mut world = World::new();
+            world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
+            let path = format!("{entry}:/usr/local/bin:/usr/bin:/bin");
+            world.vars.push(("PATH", path));
+            let program = |path: &Path, text: &str| {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+                std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+            };
+            program(&world.project().join("python3"), &stolen);
+            program(&world.project().join("bin/python3"), &stolen);
+            let own = format!("#!/usr/bin/env python3\n{ANSWERS}");
+            program(&world.global_folder().join("own"), &own);
+            let ran = world.run(&["call", "own"]).exits(0);
+            assert_eq!(ran.stdout.trim(), "fine", "{rung} {entry:?}");
+            // The crib may stand elsewhere than in the project.
+            let project = world.project().display().to_string();
+            let mut elsewhere = world.command(&["call", "own", "--project", &project]);
+            elsewhere.current_dir(world.home());
+            let ran = world.finish(elsewhere).exits(0);
+            assert_eq!(ran.stdout.trim(), "fine", "{rung} {entry:?} elsewhere");
+        }
     }
 }
 

@@ -595,13 +595,16 @@ fn a_tools_file_is_kept_under_all_of_its_names() {
 fn the_cribs_own_folders_are_hidden_in_a_project() {
     for (rung, mut world) in worlds() {
         let state = world.project().join("state");
-        for (name, folder) in [
-            ("XDG_CONFIG_HOME", "config"),
-            ("XDG_DATA_HOME", "data"),
-            ("XDG_CACHE_HOME", "cache"),
+        std::fs::create_dir_all(world.home().join(".local")).unwrap();
+        for (usual, folder) in [
+            (".config", "config"),
+            (".local/share", "data"),
+            (".cache", "cache"),
         ] {
-            world.vars.push((name, text(state.join(folder))));
             world.write(format!("state/{folder}/toolcrib/canary"), "hidden");
+            let link = world.home().join(usual);
+            let _ = std::fs::remove_dir_all(&link);
+            std::os::unix::fs::symlink(state.join(folder), link).unwrap();
         }
         world.write("state/open", "open");
         world.write_tool("hand.py", HAND);

@@ -26,6 +26,7 @@ mod shelf;
 mod staging;
 mod template;
 
+pub use shelf::refuse_way_out;
 use shelf::{global_folder, local_folder, make_folder, refuse_taken, taken, unwritable};
 use staging::StagingFolder;
 use template::Template;

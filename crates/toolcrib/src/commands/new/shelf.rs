@@ -47,7 +47,7 @@ pub fn local_folder(opened: &Opened, scene: &Scene, name: &ToolName) -> Result<P
 }
 
 /// Nothing is written where a link of a project that nobody trusted leads to.
-fn refuse_way_out(project: &Project, folder: &Path) -> Result<(), Failure> {
+pub fn refuse_way_out(project: &Project, folder: &Path) -> Result<(), Failure> {
     let inside = match folder.symlink_metadata() {
         Err(_) => true,
         Ok(_) => folder

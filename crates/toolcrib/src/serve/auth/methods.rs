@@ -1,12 +1,11 @@
 //! What MCP's methods need, where they come over HTTP.
 
 use axum::http::Method;
-use axum::http::request::Parts;
 use axum::response::Response;
 use serde_json::Value;
 use toolcrib_core::CallError;
 
-use super::{Scope, Who, missing, refuse};
+use super::{Scope, Who, refuse};
 
 /// The scope that a method needs; none for what only keeps a connection alive.
 fn needed(method: &str) -> Option<Scope> {
@@ -19,15 +18,9 @@ fn needed(method: &str) -> Option<Scope> {
 }
 
 impl Who {
-    /// Who sent a message, if they may. The door wrote it on the request that the message came in; one that came
-    /// without a request came where only the owner gets, unless this `asks` everybody.
-    pub fn of_message(parts: Option<&Parts>, asks: bool, scope: Scope) -> Result<Who, CallError> {
-        let who = match parts.and_then(|parts| parts.extensions.get::<Who>()) {
-            Some(who) => who.clone(),
-            None if asks => return Err(missing()),
-            None => Who::owner(),
-        };
-        who.needs(scope).map(|()| who)
+    /// Refuses who lacks the scope that a method needs.
+    pub fn may_use(&self, method: &str) -> Result<(), CallError> {
+        needed(method).map_or(Ok(()), |scope| self.needs(scope))
     }
 
     /// Why a request to `/mcp` is refused before anybody reads its headers, or nothing.
@@ -39,7 +32,7 @@ impl Who {
         }
     }
 
-    /// Why the messages in a body are refused, or nothing. The handler looks again, at each message by itself.
+    /// Why the messages in a body are refused, or nothing. Each message is looked at again by itself.
     pub fn refuse_messages(&self, body: &[u8]) -> Option<Response> {
         if self.may(Scope::Read) && self.may(Scope::Call) {
             return None;
@@ -91,12 +84,9 @@ mod tests {
             assert_eq!(refused(&caller, body), !call, "{body}");
             assert!(!refused(&Who::owner(), body), "{body}");
         }
-        let mut parts = axum::http::Request::new(()).into_parts().0;
-        parts.extensions.insert(who(Scope::Read));
-        assert!(Who::of_message(Some(&parts), true, Scope::Read).is_ok());
-        assert!(Who::of_message(Some(&parts), false, Scope::Call).is_err());
-        assert!(Who::of_message(None, true, Scope::Read).is_err());
-        assert!(Who::of_message(None, false, Scope::Manage).is_ok());
+        assert!(reader.may_use("tools/list").is_ok() && reader.may_use("ping").is_ok());
+        assert!(reader.may_use("tools/call").is_err() && caller.may_use("tools/list").is_err());
+        assert!(Who::owner().may_use("tools/call").is_ok());
         assert!(caller.refuse_connection(&Method::GET).is_some());
         assert!(reader.refuse_connection(&Method::GET).is_none());
     }

@@ -6,6 +6,7 @@
 //!
 //! Why: `docs/design/0012-tokens.md`.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -84,6 +85,37 @@ impl Who {
         matches!(self.0.proof, Proof::Owner)
     }
 
+    /// How it is known who asks, in a word.
+    pub fn word(&self) -> &'static str {
+        match &self.0.proof {
+            Proof::Owner => "owner",
+            Proof::None => "anybody",
+            Proof::Token(_) => "token",
+            Proof::Session(_) => "login",
+        }
+    }
+
+    /// The id of the token that was shown, if one was.
+    pub fn token_id(&self) -> Option<&Arc<str>> {
+        match &self.0.proof {
+            Proof::Token(id) => Some(id),
+            Proof::Owner | Proof::None | Proof::Session(_) => None,
+        }
+    }
+
+    /// Refuses who may not decide whose code runs and who gets in, whatever else they may: a browser that logged in, and
+    /// whoever came to a port that asks for no token.
+    pub fn decides(&self) -> Result<(), CallError> {
+        match &self.0.proof {
+            Proof::Owner | Proof::Token(_) => Ok(()),
+            Proof::None | Proof::Session(_) => Err(CallError::new(
+                ErrorCode::Forbidden,
+                "this is decided at the command line, or with a token that has the scope `manage`",
+            )
+            .hint("say it with `toolcrib trust` or `toolcrib token` on this machine")),
+        }
+    }
+
     fn token(id: &str, agent: Option<&str>, scopes: Scopes) -> Who {
         Who::new(
             scopes,
@@ -109,6 +141,10 @@ impl Who {
         }))
     }
 
+    pub fn scopes(&self) -> Scopes {
+        self.0.scopes
+    }
+
     pub fn may(&self, scope: Scope) -> bool {
         self.0.scopes.has(scope)
     }
@@ -117,15 +153,25 @@ impl Who {
         &self.0.agent
     }
 
+    /// Who it is, as text that holds no secret: what one was given, another can't use.
+    pub fn identity(&self) -> Cow<'_, str> {
+        match &self.0.proof {
+            Proof::Owner => "owner".into(),
+            Proof::None => "anybody".into(),
+            Proof::Token(id) => format!("token {id}").into(),
+            Proof::Session(key) => {
+                let hex = key.iter().take(16).map(|byte| format!("{byte:02x}"));
+                format!("browser {}", hex.collect::<String>()).into()
+            }
+        }
+    }
+
     /// As the crib knows callers; `client` is the program that asks.
     pub fn caller(&self, client: &str) -> Caller {
         Caller {
             client: client.into(),
             agent: self.0.agent.clone(),
-            token: match &self.0.proof {
-                Proof::Token(id) => Some(id.clone()),
-                Proof::Owner | Proof::None | Proof::Session(_) => None,
-            },
+            token: self.token_id().cloned(),
         }
     }
 

@@ -8,7 +8,7 @@ pub enum Scope {
     Read,
     /// Call tools
     Call,
-    /// Change things: reload, registrations, grants
+    /// Change things: reload, registrations, grants, trust, tokens; read what workers said
     Manage,
     /// Decide on calls that wait for a person
     Approve,
@@ -50,6 +50,17 @@ impl Scopes {
     pub fn has(self, scope: Scope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }
+
+    /// Is each of these among them?
+    pub fn hold(self, others: Scopes) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// As the store keeps them, always in the same order.
+    pub fn names(self) -> Vec<String> {
+        let own = Scope::ALL.into_iter().filter(|scope| self.has(*scope));
+        own.map(|scope| scope.as_str().to_owned()).collect()
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +73,9 @@ mod tests {
         let has = Scope::ALL.map(|scope| some.has(scope));
         assert_eq!(has, [true, false, false, true]);
         assert_eq!(some, Scopes::of([Scope::Approve, Scope::Read]));
+        assert_eq!(some.names(), ["read", "approve"]);
+        assert!(some.hold(Scopes::of([Scope::Read])) && some.hold(Scopes::default()));
+        assert!(!some.hold(Scopes::of([Scope::Read, Scope::Manage])));
         assert!(Scope::ALL.iter().all(|scope| Scopes::all().has(*scope)));
         assert!(
             Scope::ALL

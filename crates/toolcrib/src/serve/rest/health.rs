@@ -21,7 +21,7 @@ use crate::wire::{ErrorView, HealthView, ReadyView};
 )]
 pub async fn health(State(served): State<Arc<Served>>) -> Response {
     let catalog = served.crib.tools();
-    let ReadyView { status, reasons } = standing(&served);
+    let ReadyView { status, reasons } = standing(&served).await;
     let counts = catalog.counts_by_status().into_iter();
     let counts: BTreeMap<String, usize> = counts
         .map(|(status, count)| (status.as_str().to_owned(), count))
@@ -62,7 +62,7 @@ pub async fn healthz() -> Response {
     )
 )]
 pub async fn readyz(State(served): State<Arc<Served>>) -> Response {
-    let view = standing(&served);
+    let view = standing(&served).await;
     let status = match view.status.as_str() {
         "ready" | "degraded" => StatusCode::OK,
         _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -70,8 +70,8 @@ pub async fn readyz(State(served): State<Arc<Served>>) -> Response {
     json(status, &view)
 }
 
-fn standing(served: &Served) -> ReadyView {
-    let ready = served.ready.borrow().clone();
+async fn standing(served: &Served) -> ReadyView {
+    let ready = served.readiness().await;
     let status = if served.shutdown.is_cancelled() {
         "stopping"
     } else if !ready.loaded {

@@ -22,6 +22,7 @@ use security::Schemes;
 use super::Served;
 use super::auth::{Needs, Scope};
 use crate::error::http_status;
+use crate::open::Opened;
 use crate::wire::{
     AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView,
     LaggedView, StandingView, WorkerView,
@@ -32,13 +33,18 @@ mod calls;
 mod custom_tools;
 mod definitions;
 mod docs;
+mod doctor;
 mod events;
 mod grants;
 mod health;
 mod login;
+mod logs;
+mod me;
 mod outputs;
 mod security;
+mod tokens;
 mod tools;
+mod trust;
 
 pub use body::{MAX_BODY, read};
 
@@ -55,6 +61,8 @@ pub use body::{MAX_BODY, read};
         (name = "calls", description = "The record of calls"),
         (name = "custom-tools", description = "Tools that are registered by name and command"),
         (name = "grants", description = "What tools may do beyond the default"),
+        (name = "trust", description = "Whose code may run"),
+        (name = "tokens", description = "Who is let in over HTTP"),
         (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
         (name = "crib", description = "How the crib itself is doing"),
         (name = "docs", description = "This description"),
@@ -92,10 +100,19 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(needs(Scope::Read, routes!(grants::list)))
         .routes(needs(Scope::Manage, routes!(grants::create)))
         .routes(needs(Scope::Manage, routes!(grants::remove)))
+        .routes(needs(
+            Scope::Manage,
+            routes!(trust::list, trust::create, trust::remove),
+        ))
+        .routes(needs(Scope::Manage, routes!(tokens::list, tokens::create)))
+        .routes(needs(Scope::Manage, routes!(tokens::remove)))
         .routes(needs(Scope::Read, routes!(outputs::read)))
+        .routes(needs(Scope::Manage, routes!(logs::read)))
         .routes(needs(Scope::Read, routes!(calls::list)))
         .routes(needs(Scope::Read, routes!(calls::show)))
         .routes(needs(Scope::Read, routes!(health::health)))
+        .routes(needs(Scope::Read, routes!(doctor::look_over)))
+        .routes(needs(Scope::Read, routes!(me::me)))
         .routes(needs(Scope::Read, routes!(events::listen)))
 }
 
@@ -132,6 +149,15 @@ pub fn router(served: Arc<Served>) -> Router {
     router
         .nest("/api/v1", versioned)
         .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .with_state(served)
+}
+
+/// What is under `/api`, for the owner's commands, which need no page and no login.
+pub fn api_router(served: Arc<Served>) -> Router {
+    let (api, _) = api().split_for_parts();
+    let router = Router::new().nest("/api", api).fallback(no_route);
+    router
         .method_not_allowed_fallback(no_method)
         .with_state(served)
 }
@@ -203,6 +229,15 @@ fn json_bytes(status: StatusCode, bytes: impl Into<axum::body::Body>) -> Respons
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// What the crib was wired from, for those who look it over.
+fn opened(served: &Served) -> Result<&Arc<Opened>, ErrorResponse> {
+    served.opened.as_ref().ok_or_else(|| {
+        CallError::unavailable("this server has nothing to look over")
+            .hint("start one with `toolcrib serve`")
+            .into()
+    })
 }
 
 fn bad_request(message: impl Into<String>) -> CallError {

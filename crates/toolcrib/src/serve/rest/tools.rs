@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, body, json, json_bytes, named};
 use crate::serve::auth::Who;
-use crate::serve::{CLIENT, Served};
+use crate::serve::{CLIENT, COMMANDS, Served};
 use crate::wire::{
     CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
 };
@@ -37,6 +37,8 @@ pub struct Filter {
     /// Only tools of this status: `active`, `untrusted`, `denied` or `error`.
     #[param(example = "active")]
     status: Option<String>,
+    /// Also name the files that hold no tool.
+    idle: Option<bool>,
 }
 
 /// Lists the tools, sorted by name.
@@ -55,7 +57,7 @@ pub async fn list(
     let Query(filter) = filter.map_err(|error| {
         let said: String = error.body_text().chars().take(300).collect();
         bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `limit`, `offset`, `source` and `status`")
+            .hint("it takes `limit`, `offset`, `source`, `status` and `idle`")
     })?;
     if filter == Filter::default() {
         return Ok(json_bytes(StatusCode::OK, whole_list(&served)));
@@ -85,10 +87,13 @@ pub async fn list(
                 .is_none_or(|status| status == tool.status().as_str())
     };
     let offset = filter.offset.unwrap_or(0);
-    Ok(json(
-        StatusCode::OK,
-        &ToolList::new(&served.crib.tools(), fits, offset, filter.limit),
-    ))
+    let catalog = served.crib.tools();
+    let mut list = ToolList::new(&catalog, fits, offset, filter.limit);
+    if filter.idle == Some(true) {
+        let files = catalog.idle_files().iter();
+        list.idle_files = Some(files.map(|file| file.display().to_string()).collect());
+    }
+    Ok(json(StatusCode::OK, &list))
 }
 
 fn known(filter: &str, value: Option<&str>, all: &[&str]) -> Result<(), CallError> {
@@ -225,7 +230,7 @@ pub async fn run(
     let request = Request {
         tool,
         arguments,
-        caller: who.caller(CLIENT),
+        caller: who.caller(if who.is_owner() { COMMANDS } else { CLIENT }),
         context,
     };
     let running = served.begin_call();

@@ -5,11 +5,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
 
 use super::fixture::{LONG, TestServer, does, tool, update};
-use crate::serve::lean::STATELESS;
 use crate::serve::mcp;
 use toolcrib_core::{Call, Outcome, Progress, Rank};
 
 const OLD: &str = "2025-06-18";
+const STATELESS: &str = "2026-07-28";
 
 /// A server with a tool that tells three steps: one with all there is, one without a number, and one that goes back.
 async fn server() -> TestServer {

@@ -3,6 +3,9 @@
 use tokio::sync::broadcast::error::RecvError;
 use toolcrib_core::{Crib, Event};
 
+/// The tools are others than they were.
+pub const LIST_CHANGED: &str = "notifications/tools/list_changed";
+
 /// How far a call is, as the protocol wants it: a number that grows with every step, also from tools that give none.
 #[derive(Default)]
 pub struct Steps {

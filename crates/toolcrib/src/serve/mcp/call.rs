@@ -1,0 +1,131 @@
+//! `tools/call`: what came becomes a request to the crib, and what it gave a result.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use toolcrib_core::{Context, Object, Progress, Request as CribRequest};
+
+use super::asker::Asker;
+use super::conversation::Outlet;
+use super::message::{Id, Request};
+use super::methods::{Channel, Reply};
+use super::notices::Steps;
+use super::peer::Client;
+use super::reply::{Answer, notification};
+use super::revision::Revision;
+use super::{COMPLETE, Mcp, codes, lists, older};
+use crate::serve::convert::{self, ErrorReply, ResultView};
+
+/// Does the client want to hear of the call before its answer, or could it be asked something meanwhile?
+pub fn wants_outlet(asker: &Asker, request: &Request) -> bool {
+    request.method == "tools/call"
+        && (!asker.questions.is_empty() || request.params.meta.get("progressToken").is_some())
+}
+
+pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request) -> Reply {
+    let Some(name) = request.params.text("name") else {
+        return Reply::error(
+            request,
+            codes::INVALID_PARAMS,
+            "`name` must be the name of a tool",
+        );
+    };
+    let arguments = match request.params.get("arguments") {
+        None => Ok(Object::default()),
+        Some(raw) => Object::new(raw.to_owned()),
+    };
+    let arguments = match arguments {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let message = format!("`arguments` must be an object: {error}");
+            return Reply::error(request, codes::INVALID_PARAMS, &message);
+        }
+    };
+    let (served, id, revision) = (mcp.served.clone(), request.id.clone(), asker.revision);
+    let wanted = CribRequest {
+        tool: name.into_owned(),
+        arguments,
+        caller: asker.who.caller(&asker.client),
+        context: context(mcp, asker, channel, request),
+    };
+    let running = served.begin_call();
+    Reply::Later(Box::pin(async move {
+        let _running = running;
+        let tool = lists::find(&served.crib, &wanted.tool);
+        let name = wanted.tool.clone();
+        Some(match served.crib.call(wanted).await {
+            // One that was just added has answered, and is there now.
+            Ok(outcome) => match tool.or_else(|| lists::find(&served.crib, &name)) {
+                Some(tool) => {
+                    let mut view = convert::outcome(outcome, &tool);
+                    if !revision.is_stateless() {
+                        view.wrap_data(older::wraps(&tool));
+                    }
+                    result(&id, view, revision)
+                }
+                None => Answer::error(Some(&id), codes::INTERNAL, "the tool is gone"),
+            },
+            Err(error) => match convert::error(&error) {
+                ErrorReply::Result(view) => result(&id, *view, revision),
+                ErrorReply::Protocol(code, said) => Answer::error(Some(&id), code, &said),
+            },
+        })
+    }))
+}
+
+fn result(id: &Id, mut view: ResultView, revision: Revision) -> Answer {
+    if revision.is_stateless() {
+        view.result_type = Some(COMPLETE);
+    }
+    Answer::result(id, &view)
+}
+
+/// The call's context: what the request says of it, where its progress goes, and whom it may ask.
+fn context(mcp: &Mcp, asker: &Asker, channel: Channel, request: &Request) -> Context {
+    let meta = &request.params.meta;
+    let mut context = convert::context(|key| meta.value(key), mcp.served.project.clone());
+    let Some(outlet) = channel.outlet else {
+        return context;
+    };
+    let token = meta
+        .get("progressToken")
+        .filter(|raw| Id::of(raw).is_some());
+    if let Some(conversation) = channel.conversation.filter(|_| !asker.questions.is_empty()) {
+        context.peer = Some(Arc::new(Client {
+            conversation,
+            outlet: outlet.clone(),
+            questions: asker.questions,
+        }));
+    }
+    match token {
+        None => context,
+        Some(token) => context.with_progress(sink(token.to_owned(), outlet)),
+    }
+}
+
+/// Passes progress on. A client that reads slowly loses steps, never the call.
+fn sink(token: Box<RawValue>, outlet: Outlet) -> Arc<dyn Fn(Progress) + Send + Sync> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        progress_token: &'a RawValue,
+        progress: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    }
+    let steps = Mutex::new(Steps::default());
+    Arc::new(move |told| {
+        // Held while it is sent, so that numbers go out in their order.
+        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let params = Params {
+            progress_token: &token,
+            progress: steps.next(told.progress),
+            total: told.total.filter(|total| total.is_finite()),
+            message: told.message.or(told.title),
+        };
+        let _ = outlet.try_send(notification("notifications/progress", Some(&params)));
+    })
+}

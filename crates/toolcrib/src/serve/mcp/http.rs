@@ -1,0 +1,385 @@
+//! `/mcp`: streamable HTTP. Sessions for clients of older revisions, answers that stand alone for the newest.
+//!
+//! The two differ in what a hang-up means. A request that stands alone ends with its connection. One of a session goes on
+//! in a task of its own, and only the client's word cancels it.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+use toolcrib_core::{BoxFuture, CallError, ErrorCode};
+
+use super::asker::Asker;
+use super::conversation::{Conversation, MAX_RUNNING, QUEUE};
+use super::message::{self, Id, Incoming, Malformed, Message, Notification, Request};
+use super::methods::{Channel, Later, Reply, with_hint};
+use super::notices::{Changes, LIST_CHANGED};
+use super::reply::{Answer, array, notification};
+use super::routing::{self, Refused, Route};
+use super::session::Session;
+use super::{Mcp, call, codes, stream};
+use crate::serve::Served;
+use crate::serve::auth::{Who, missing, refuse};
+use crate::serve::rest::{ErrorResponse, read};
+
+const SESSION_HEADER: &str = "mcp-session-id";
+
+/// What stands at `/mcp`.
+pub fn door(
+    served: Arc<Served>,
+) -> impl Fn(axum::extract::Request) -> BoxFuture<'static, Response> + Clone + Send + 'static {
+    let mcp = Mcp::new(served);
+    move |request| {
+        let mcp = mcp.clone();
+        Box::pin(async move {
+            let Some(who) = request.extensions().get::<Who>().cloned() else {
+                return refuse(missing(), None);
+            };
+            if let Some(refusal) = who.refuse_connection(request.method()) {
+                return refusal;
+            }
+            let (parts, body) = request.into_parts();
+            let answered = match parts.method {
+                Method::POST => {
+                    if let Err(refused) = takes_messages(&parts.headers) {
+                        return refused.into_response();
+                    }
+                    let body = match read(body).await {
+                        Ok(body) => body,
+                        Err(error) => return ErrorResponse::from(error).into_response(),
+                    };
+                    if let Some(refusal) = who.refuse_messages(&body) {
+                        return refusal;
+                    }
+                    post(&mcp, who, &parts.headers, &body).await
+                }
+                Method::GET => listen(&mcp, &who, &parts.headers),
+                Method::DELETE => end(&mcp, &who, &parts.headers),
+                _ => Ok(not_allowed("GET, POST, DELETE")),
+            };
+            answered.unwrap_or_else(Refused::into_response)
+        })
+    }
+}
+
+fn has(headers: &HeaderMap, name: axum::http::HeaderName, kind: &str) -> bool {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.is_some_and(|value| value.contains(kind))
+}
+
+fn takes_messages(headers: &HeaderMap) -> Result<(), Refused> {
+    let takes = |kind| has(headers, ACCEPT, kind);
+    if !takes("application/json") || !takes("text/event-stream") {
+        let message =
+            "Not Acceptable: Client must accept both application/json and text/event-stream";
+        return Err(Refused::plain(StatusCode::NOT_ACCEPTABLE, message));
+    }
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if !kind.is_some_and(|kind| kind.starts_with(b"application/json")) {
+        let message = "Unsupported Media Type: Content-Type must be application/json";
+        return Err(Refused::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    Ok(())
+}
+
+async fn post(
+    mcp: &Arc<Mcp>,
+    who: Who,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<Response, Refused> {
+    match message::read(body).map_err(malformed)? {
+        Incoming::Batch(items) => batch(mcp, &who, headers, &items).await,
+        Incoming::One(Message::Request(request)) => one(mcp, who, headers, request).await,
+        Incoming::One(message) => {
+            routing::without_answer(headers, &message)?;
+            if routing::stands_alone(headers)? {
+                return Ok(stream::empty(StatusCode::ACCEPTED));
+            }
+            let session = session(mcp, &who, headers, None)?;
+            heard(mcp, &session, &message);
+            Ok(stream::empty(StatusCode::ACCEPTED))
+        }
+    }
+}
+
+fn malformed(malformed: Malformed) -> Refused {
+    let Malformed { code, id, reason } = malformed;
+    Refused::new(
+        StatusCode::BAD_REQUEST,
+        Answer::error(id.as_ref(), code, &reason),
+    )
+}
+
+async fn one(
+    mcp: &Arc<Mcp>,
+    who: Who,
+    headers: &HeaderMap,
+    request: Request<'_>,
+) -> Result<Response, Refused> {
+    match routing::route(mcp, who.clone(), headers, &request)? {
+        Route::Initialize(hello) => {
+            let asker = hello.asker(who.clone());
+            let (name, version) = (&*hello.client, &*hello.version);
+            let sessions = &mcp.sessions;
+            let id = sessions.begin(
+                &mcp.served,
+                &who,
+                asker.revision,
+                (name, version),
+                asker.questions,
+            );
+            let id = id.and_then(|id| HeaderValue::from_str(&id).ok());
+            let Some(id) = id else {
+                let answer = Answer::error(
+                    Some(&request.id),
+                    codes::INTERNAL,
+                    "no session could be made",
+                );
+                return Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, answer));
+            };
+            let answer = Answer::result(&request.id, &mcp.greeting(asker.revision));
+            let mut response = stream::json(StatusCode::OK, answer.body);
+            response.headers_mut().insert(SESSION_HEADER, id);
+            Ok(response)
+        }
+        Route::Alone(asker) => {
+            let listens = request.method == "subscriptions/listen";
+            let (channel, messages) =
+                channel(listens || call::wants_outlet(&asker, &request), None);
+            Ok(match mcp.answer(&asker, channel, request) {
+                Reply::Now(answer) => stream::json(status(&answer), answer.body),
+                Reply::Later(work) => stream::answer(messages, work, status).await,
+            })
+        }
+        Route::Session => {
+            let session = session(mcp, &who, headers, Some(&request.id))?;
+            let asker = asker(who, &session);
+            let wants = call::wants_outlet(&asker, &request);
+            let conversation = mcp.sessions.conversation(&session);
+            let (channel, messages) = channel(wants, Some(conversation.clone()));
+            let id = request.id.clone();
+            let work = match mcp.answer(&asker, channel, request) {
+                Reply::Now(answer) => return Ok(stream::json(StatusCode::OK, answer.body)),
+                Reply::Later(work) => detached(mcp, &conversation, &id, work),
+            };
+            Ok(stream::answer(messages, work, |_| StatusCode::OK).await)
+        }
+    }
+}
+
+/// Where messages before an answer go, if the client takes any.
+fn channel(
+    wants: bool,
+    conversation: Option<Arc<Conversation>>,
+) -> (Channel, Option<mpsc::Receiver<Vec<u8>>>) {
+    let (outlet, messages) = match wants {
+        true => {
+            let (outlet, messages) = mpsc::channel(QUEUE);
+            (Some(outlet), Some(messages))
+        }
+        false => (None, None),
+    };
+    let channel = Channel {
+        conversation,
+        outlet,
+    };
+    (channel, messages)
+}
+
+fn asker(who: Who, session: &Session) -> Asker {
+    Asker {
+        who,
+        revision: session.revision,
+        client: session.client.clone(),
+        questions: session.questions,
+    }
+}
+
+/// Lets work go on without its connection, until it has ended or is cancelled.
+fn detached(mcp: &Mcp, conversation: &Arc<Conversation>, id: &Id, work: Later) -> Later {
+    let Some(running) = conversation.begin(id) else {
+        let answer = too_many(id);
+        return Box::pin(std::future::ready(Some(answer)));
+    };
+    let (sender, answer) = oneshot::channel();
+    let given_up = mcp.served.given_up.clone();
+    tokio::spawn(async move {
+        let answer = tokio::select! {
+            answer = work => answer,
+            () = running.cancelled() => None,
+            () = given_up.cancelled() => None,
+        };
+        let _ = sender.send(answer);
+    });
+    Box::pin(async { answer.await.ok().flatten() })
+}
+
+/// The answer to one request too many.
+pub fn too_many(id: &Id) -> Answer {
+    let message = format!("{MAX_RUNNING} requests of this client run already");
+    let error = CallError::new(ErrorCode::LimitReached, message).hint("wait until one has ended");
+    Answer::error(Some(id), codes::INTERNAL, &with_hint(&error))
+}
+
+/// Several messages at once, which one revision has.
+async fn batch(
+    mcp: &Arc<Mcp>,
+    who: &Who,
+    headers: &HeaderMap,
+    items: &[&RawValue],
+) -> Result<Response, Refused> {
+    let no_batches = || {
+        let message = "this revision takes one message at a time";
+        let answer = Answer::error(None, codes::INVALID_REQUEST, message);
+        Refused::new(StatusCode::BAD_REQUEST, answer)
+    };
+    if routing::stands_alone(headers)? {
+        return Err(no_batches());
+    }
+    let session = session(mcp, who, headers, None)?;
+    if !session.revision.has_batches() {
+        return Err(no_batches());
+    }
+    let asker = asker(who.clone(), &session);
+    let conversation = mcp.sessions.conversation(&session);
+    let (channel, messages) = channel(true, Some(conversation.clone()));
+    let mut answers: Vec<Later> = Vec::new();
+    for item in items {
+        let now = |answer| Box::pin(std::future::ready(Some(answer))) as Later;
+        match message::read_one(item.get().as_bytes()) {
+            Err(Malformed { code, id, reason }) => {
+                answers.push(now(Answer::error(id.as_ref(), code, &reason)));
+            }
+            Ok(Message::Request(request)) if request.method == "initialize" => {
+                let message = "`initialize` comes alone";
+                let answer = Answer::error(Some(&request.id), codes::INVALID_REQUEST, message);
+                answers.push(now(answer));
+            }
+            Ok(Message::Request(request)) => {
+                let id = request.id.clone();
+                answers.push(match mcp.answer(&asker, channel.clone(), request) {
+                    Reply::Now(answer) => now(answer),
+                    Reply::Later(work) => detached(mcp, &conversation, &id, work),
+                });
+            }
+            Ok(message) => heard(mcp, &session, &message),
+        }
+    }
+    drop(channel);
+    if answers.is_empty() {
+        return Ok(stream::empty(StatusCode::ACCEPTED));
+    }
+    let work: Later = Box::pin(async {
+        let answers: Vec<Answer> = join_all(answers).await.into_iter().flatten().collect();
+        (!answers.is_empty()).then(|| Answer {
+            body: array(&answers),
+            code: None,
+        })
+    });
+    Ok(stream::answer(messages, work, |_| StatusCode::OK).await)
+}
+
+/// The session that a request is of.
+fn session(mcp: &Mcp, who: &Who, headers: &HeaderMap, id: Option<&Id>) -> Result<Session, Refused> {
+    let Some(shown) = headers.get(SESSION_HEADER) else {
+        let message = "Bad Request: Session ID is required";
+        let answer = Answer::error(id, codes::INVALID_REQUEST, message);
+        return Err(Refused::new(StatusCode::BAD_REQUEST, answer));
+    };
+    let shown = shown.to_str().ok();
+    let found = shown.and_then(|shown| mcp.sessions.find(&mcp.served, who, shown));
+    found.ok_or_else(|| {
+        let answer = Answer::error(id, codes::NO_SESSION, "Not Found: Session not found");
+        Refused::new(StatusCode::NOT_FOUND, answer)
+    })
+}
+
+/// Takes note of what gets no answer.
+fn heard(mcp: &Mcp, session: &Session, message: &Message) {
+    let Some(conversation) = mcp.sessions.under_way(session) else {
+        return;
+    };
+    match message {
+        Message::Notification(notification) => cancelled(&conversation, notification),
+        Message::Response(response) => conversation.answered(response),
+        Message::Request(_) => {}
+    }
+}
+
+/// Cancels what a notification says, if it is one that cancels.
+pub fn cancelled(conversation: &Conversation, notification: &Notification) {
+    if notification.method == "notifications/cancelled"
+        && let Some(id) = notification.params.get("requestId").and_then(Id::of)
+    {
+        conversation.cancel(&id);
+    }
+}
+
+/// The status of an answer that stands alone.
+fn status(answer: &Answer) -> StatusCode {
+    match answer.code {
+        Some(codes::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Some(codes::HEADER_MISMATCH | codes::UNSUPPORTED_REVISION) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// The stream on which a session's client is told things, and asked.
+fn listen(mcp: &Arc<Mcp>, who: &Who, headers: &HeaderMap) -> Result<Response, Refused> {
+    if !has(headers, ACCEPT, "text/event-stream") {
+        let message = "Not Acceptable: Client must accept text/event-stream";
+        return Err(Refused::plain(StatusCode::NOT_ACCEPTABLE, message));
+    }
+    if routing::stands_alone(headers)? {
+        return Ok(not_allowed("POST"));
+    }
+    let session = session(mcp, who, headers, None)?;
+    let (open, messages) = mcp.sessions.conversation(&session).open();
+    // What changed while no process of ours was there, nobody told.
+    let missed = mcp.sessions.is_older(&session);
+    let first = futures_util::stream::iter(missed.then(changed));
+    let changes = Changes::of(&mcp.served.crib);
+    let rest = futures_util::stream::unfold(
+        (open, messages, changes),
+        async |(open, mut messages, mut changes)| loop {
+            let message = tokio::select! {
+                message = messages.recv() => message?,
+                () = changes.next() => match open.is_newest() {
+                    true => changed(),
+                    false => continue,
+                },
+            };
+            return Some((message, (open, messages, changes)));
+        },
+    );
+    let shutdown = mcp.served.shutdown.clone().cancelled_owned();
+    let told = futures_util::StreamExt::chain(first, rest);
+    Ok(stream::events(futures_util::StreamExt::take_until(
+        told,
+        Box::pin(shutdown),
+    )))
+}
+
+fn changed() -> Vec<u8> {
+    notification(LIST_CHANGED, None::<&()>)
+}
+
+fn end(mcp: &Mcp, who: &Who, headers: &HeaderMap) -> Result<Response, Refused> {
+    if routing::stands_alone(headers)? {
+        return Ok(not_allowed("POST"));
+    }
+    let session = session(mcp, who, headers, None)?;
+    mcp.sessions.end(&session);
+    Ok(stream::empty(StatusCode::NO_CONTENT))
+}
+
+fn not_allowed(allowed: &'static str) -> Response {
+    let allow = [(ALLOW, HeaderValue::from_static(allowed))];
+    (StatusCode::METHOD_NOT_ALLOWED, allow, "Method Not Allowed").into_response()
+}

@@ -1,0 +1,66 @@
+//! Trust on the wire: what is sent to give it, and what was found.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{ErrorBody, GrantView, ToolView};
+
+/// Says yes to the project that is served.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct TrustCreate {
+    /// Grant nothing of what its tools declare.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_grants: bool,
+    /// Trust it although others own it or may write to it. For the owner on this machine alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+}
+
+/// A project that is trusted now, and what its tools are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustGiven {
+    pub project: String,
+    pub trusted: bool,
+    /// False where it was trusted before.
+    pub new: bool,
+    pub tools: Vec<ToolView>,
+    /// What was granted to them just now.
+    pub grants: Vec<GrantView>,
+    /// Why its tools could not be looked at, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<ErrorBody>,
+}
+
+/// A project, or a tool that was trusted by itself, that is not trusted any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustTaken {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    pub trusted: bool,
+    /// False where it was not trusted before.
+    pub new: bool,
+}
+
+/// A yes that was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustedView {
+    pub path: String,
+    /// In milliseconds since the epoch.
+    pub trusted_at_ms: u64,
+    /// Why it no longer counts, if so.
+    #[serde(default)]
+    pub lapsed: Option<String>,
+}
+
+/// What is trusted: projects, and tools by themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TrustList {
+    pub projects: Vec<TrustedView>,
+    pub entries: Vec<TrustedView>,
+}
