@@ -5,17 +5,24 @@ use std::borrow::Cow;
 use crate::json::scan::Parts;
 use crate::{Json, Object};
 
+/// What a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockKind {
+    Text,
+    Image,
+    Audio,
+    /// An embedded resource.
+    Resource,
+    ResourceLink,
+    /// A kind that is not known here.
+    Other,
+}
+
 /// One block of a result, as the tool gave it. Fields that nobody here knows stay in it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Block {
-    Text(Object),
-    Image(Object),
-    Audio(Object),
-    /// An embedded resource.
-    Resource(Object),
-    ResourceLink(Object),
-    /// A kind that is not known here.
-    Other(Object),
+pub struct Block {
+    kind: BlockKind,
+    object: Object,
 }
 
 impl Block {
@@ -27,90 +34,74 @@ impl Block {
             members.any(|(known, value)| known == name && value.starts_with(with))
         };
         let texts = |names: &[&str]| names.iter().all(|name| begins(name, '"'));
-        let kind = object.member("type")?;
-        let (block, whole): (fn(Object) -> Block, bool) = match &*kind.as_str()? {
-            "text" => (Block::Text, texts(&["text"])),
-            "image" => (Block::Image, texts(&["data", "mimeType"])),
-            "audio" => (Block::Audio, texts(&["data", "mimeType"])),
-            "resource" => (Block::Resource, begins("resource", '{')),
-            "resource_link" => (Block::ResourceLink, texts(&["uri", "name"])),
-            _ => (Block::Other, true),
+        let named = object.member("type")?;
+        let (kind, whole) = match &*named.as_str()? {
+            "text" => (BlockKind::Text, texts(&["text"])),
+            "image" => (BlockKind::Image, texts(&["data", "mimeType"])),
+            "audio" => (BlockKind::Audio, texts(&["data", "mimeType"])),
+            "resource" => (BlockKind::Resource, begins("resource", '{')),
+            "resource_link" => (BlockKind::ResourceLink, texts(&["uri", "name"])),
+            _ => (BlockKind::Other, true),
         };
-        whole.then(|| block(object))
+        whole.then_some(Block { kind, object })
     }
 
     pub fn text(text: &str) -> Block {
         let fields = [("type", "text"), ("text", text)];
         let members = fields.map(|(name, text)| (name.to_owned(), text.into()));
-        Block::Text(Object::from_iter(members))
+        Block {
+            kind: BlockKind::Text,
+            object: Object::from_iter(members),
+        }
     }
 
+    pub fn kind(&self) -> BlockKind {
+        self.kind
+    }
+
+    /// The whole block.
     pub fn object(&self) -> &Object {
-        match self {
-            Block::Text(object)
-            | Block::Image(object)
-            | Block::Audio(object)
-            | Block::Resource(object)
-            | Block::ResourceLink(object)
-            | Block::Other(object) => object,
-        }
+        &self.object
     }
 
     pub fn object_mut(&mut self) -> &mut Object {
-        match self {
-            Block::Text(object)
-            | Block::Image(object)
-            | Block::Audio(object)
-            | Block::Resource(object)
-            | Block::ResourceLink(object)
-            | Block::Other(object) => object,
-        }
+        &mut self.object
     }
 
     pub fn into_object(self) -> Object {
-        match self {
-            Block::Text(object)
-            | Block::Image(object)
-            | Block::Audio(object)
-            | Block::Resource(object)
-            | Block::ResourceLink(object)
-            | Block::Other(object) => object,
-        }
+        self.object
     }
 
     pub fn is_text(&self) -> bool {
-        matches!(self, Block::Text(_))
+        self.kind == BlockKind::Text
     }
 
     /// Its words, where it is text.
     fn words(&self) -> Option<String> {
-        match self {
-            Block::Text(object) => Some(object.member("text")?.as_str()?.into_owned()),
-            _ => None,
-        }
+        let is_text = self.is_text();
+        is_text.then(|| text_of(&self.object, "text")).flatten()
     }
 
     /// What it is, for a person who does not see it.
     pub fn label(&self) -> String {
-        let text = |object: &Object, name: &str| {
-            let member = object.member(name)?;
-            member.as_str().map(Cow::into_owned)
-        };
-        let object = self.object();
-        match self {
-            Block::Text(_) => "text".to_owned(),
-            Block::Image(_) | Block::Audio(_) => text(object, "mimeType").unwrap_or_default(),
-            Block::Resource(_) => {
-                let inner = object.member("resource");
+        let found = match self.kind {
+            BlockKind::Text | BlockKind::Other => text_of(&self.object, "type"),
+            BlockKind::Image | BlockKind::Audio => text_of(&self.object, "mimeType"),
+            BlockKind::ResourceLink => text_of(&self.object, "uri"),
+            BlockKind::Resource => {
+                let inner = self.object.member("resource");
                 let inner = inner.and_then(|inner| Object::parse(inner.text()).ok());
-                inner
-                    .and_then(|inner| text(&inner, "uri"))
-                    .unwrap_or_default()
+                inner.and_then(|inner| text_of(&inner, "uri"))
             }
-            Block::ResourceLink(_) => text(object, "uri").unwrap_or_default(),
-            Block::Other(_) => text(object, "type").unwrap_or_default(),
-        }
+        };
+        found.unwrap_or_default()
     }
+}
+
+/// What a member says that is a string.
+fn text_of(object: &Object, name: &str) -> Option<String> {
+    let member = object.member(name)?;
+    member.as_str().map(Cow::into_owned)
 }
 
 /// A `CallToolResult` of MCP but for its structured content, which is the outcome's.
@@ -174,7 +165,7 @@ impl McpResult {
             }
         }
         let blocks = blocks?;
-        let known = |block: &Block| !matches!(block, Block::Other(_));
+        let known = |block: &Block| block.kind != BlockKind::Other;
         let is_mcp = match blocks.is_empty() {
             true => result.structured.is_some(),
             false => blocks.iter().any(known),

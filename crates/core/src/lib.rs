@@ -52,7 +52,7 @@ pub mod words;
 
 pub use call::{Call, Caller, Context, Progress};
 pub use catalog::Catalog;
-pub use content::{Block, Content};
+pub use content::{Block, BlockKind, Content};
 pub use crib::{Audit, Crib, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Events};

@@ -5,7 +5,7 @@ use std::io::Read;
 use clap::Args;
 use serde_json::Value;
 use toolcrib_core::words::{CommandLine, line};
-use toolcrib_core::{Block, ErrorCode, Json, JsonError, Object};
+use toolcrib_core::{Block, BlockKind, ErrorCode, Json, JsonError, Object};
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
@@ -72,12 +72,12 @@ pub fn print(printer: Printer, outcome: &OutcomeView) {
     let blocks = outcome.content.iter().flatten();
     let blocks = blocks.filter_map(|block| Block::read(block.text()));
     for block in blocks.filter(|block| !block.is_text()) {
-        let what = match &block {
-            Block::Text(_) | Block::Other(_) => "content",
-            Block::Image(_) => "image",
-            Block::Audio(_) => "audio",
-            Block::Resource(_) => "resource",
-            Block::ResourceLink(_) => "link",
+        let what = match block.kind() {
+            BlockKind::Text | BlockKind::Other => "content",
+            BlockKind::Image => "image",
+            BlockKind::Audio => "audio",
+            BlockKind::Resource => "resource",
+            BlockKind::ResourceLink => "link",
         };
         let label = line(&block.label());
         printer.note(format!("{what} ({}): `--json` holds it", plain(&label)));
