@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolcrib_core::store::{CallBook, CallRecord, Level};
-use toolcrib_core::{Caller, ChainSettings, Context, Crib, Outputs, Profiles, Request};
+use toolcrib_core::{Caller, ChainSettings, Context, Crib, Object, Outputs, Profiles, Request};
 use toolcrib_store::{CallFilter, CallLog, OutputFiles, OutputLimits, Store, StoreUrl};
 
 use crate::peer::{noop, with_tool};
@@ -94,7 +94,7 @@ async fn block(crib: &Crib) -> Option<Vec<Duration>> {
     for _ in 0..BLOCK {
         let request = Request {
             tool: "noop".to_owned(),
-            arguments: Map::from_iter([("a".to_owned(), Value::from("some text"))]),
+            arguments: Object::from_iter([("a".to_owned(), Value::from("some text"))]),
             caller: Caller::new("bench"),
             context: Context::new(uuid::Uuid::now_v7().to_string()),
         };

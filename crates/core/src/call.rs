@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Peer, Tool};
+use crate::{Object, Peer, Tool};
 
 /// The profile that holds when none was chosen.
 pub const DEFAULT_AGENT: &str = "default";
@@ -144,7 +144,8 @@ impl std::fmt::Debug for Context {
 #[derive(Debug, Clone)]
 pub struct Call {
     pub tool: Arc<Tool>,
-    pub arguments: Map<String, Value>,
+    /// As they came, until somebody edits them.
+    pub arguments: Object,
     pub caller: Caller,
     pub context: Context,
 }

@@ -2,19 +2,18 @@
 
 use std::sync::{Arc, Weak};
 
-use serde_json::{Map, Value};
 use tokio::sync::{broadcast, watch};
 
 use crate::middleware::Shared;
 use crate::registry::{Clock, Registry};
 use crate::store::CallBook;
-use crate::{Caller, Change, Context, Event, Events, Outputs, Profiles, Update, View};
+use crate::{Caller, Change, Context, Event, Events, Object, Outputs, Profiles, Update, View};
 
 /// What a surface asks for.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub tool: String,
-    pub arguments: Map<String, Value>,
+    pub arguments: Object,
     pub caller: Caller,
     pub context: Context,
 }

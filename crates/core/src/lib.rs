@@ -15,6 +15,8 @@
 //! | view | what an agent has at one moment: lists, and calls | [`View`] |
 //! | call | one use of a tool | [`Call`] |
 //! | outcome | what a call gave | [`Outcome`] |
+//! | content | the blocks of a result in MCP's own form | [`Content`], [`Block`] |
+//! | JSON | text that passes through, and its value | [`Json`], [`Object`] |
 //! | caller | who asks: client, agent, session | [`Caller`] |
 //! | peer | the client of a call, which may be asked something | [`Peer`] |
 //! | middleware | a link of the chain every call passes | [`middleware::Middleware`] |
@@ -29,10 +31,12 @@
 
 pub mod call;
 mod catalog;
+pub mod content;
 pub mod crib;
 pub mod error;
 pub mod event;
 pub mod grant;
+pub mod json;
 pub mod mask;
 pub mod middleware;
 pub mod options;
@@ -54,10 +58,12 @@ pub mod view;
 pub mod words;
 
 pub use call::{Call, Caller, Context, Progress};
+pub use content::{Block, BlockKind, Content};
 pub use crib::{Crib, ListChanges, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Events};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
+pub use json::{Json, JsonError, Object};
 pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};

@@ -17,6 +17,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use crate::json::scan::{self, Kind};
+use crate::{Json, Object};
+
 /// What stands in a value's place.
 pub const STARS: &str = "***";
 /// How many values that came later are remembered. Those of living processes are among them.
@@ -32,6 +35,18 @@ struct Values {
     forms: Vec<String>,
     /// The bytes with which one of them begins.
     firsts: [bool; 256],
+}
+
+/// The fields of blocks that hold bytes as base64.
+const BYTES: [&str; 2] = ["data", "blob"];
+/// So much base64 may as well be a value itself. In more of it short values stand by chance.
+const LITTLE_BASE64: usize = 1_024;
+
+/// Where bytes may be written as base64.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bytes {
+    Nowhere,
+    InBlocks,
 }
 
 /// Whoever prints one of these by mistake tells nothing.
@@ -172,18 +187,75 @@ impl Mask {
         }
     }
 
-    /// Hides the values in bytes that are written as base64.
-    pub fn cover_base64(&self, data: &mut String) {
-        if self.is_empty() {
-            return;
+    /// Hides the values in all texts, names and numbers of JSON, whatever escapes they are written with. What holds none
+    /// stays as it is written.
+    pub fn cover_json(&self, json: &mut Json) {
+        if let Some(text) = self.rewritten(json.text(), Bytes::Nowhere) {
+            *json = Json::trusted(text);
         }
-        match STANDARD.decode(data.as_bytes()) {
-            Ok(bytes) => {
-                if let Some(shown) = self.hide(&bytes) {
-                    *data = STANDARD.encode(shown);
+    }
+
+    pub fn cover_object(&self, object: &mut Object) {
+        if let Some(text) = self.rewritten(object.text(), Bytes::Nowhere) {
+            object.replace(text);
+        }
+    }
+
+    /// The same for a block of a result, whose bytes are written as base64.
+    pub fn cover_block(&self, block: &mut Object) {
+        if let Some(text) = self.rewritten(block.text(), Bytes::InBlocks) {
+            block.replace(text);
+        }
+    }
+
+    fn rewritten(&self, text: &str, bytes: Bytes) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        scan::rewritten(text, |token, name| match token.kind {
+            Kind::Key | Kind::Text => {
+                let said = scan::decoded(token.of(text)).unwrap_or_default();
+                let in_base64 = bytes == Bytes::InBlocks
+                    && name
+                        .and_then(scan::decoded)
+                        .is_some_and(|name| BYTES.contains(&&*name));
+                let shown = match in_base64 {
+                    true => self.base64(&said),
+                    false => self.text(&said),
+                };
+                match shown {
+                    Cow::Borrowed(_) => None,
+                    Cow::Owned(shown) => Some(Value::from(shown).to_string()),
                 }
             }
-            Err(_) => self.cover(data),
+            Kind::Number => {
+                let number = token.of(text);
+                let telling = |number: &str| self.hide(number.as_bytes()).is_some();
+                let as_value = || serde_json::from_str::<serde_json::Number>(number);
+                let tells = telling(number) || as_value().is_ok_and(|n| telling(&n.to_string()));
+                tells.then(|| Value::from(STARS).to_string())
+            }
+            Kind::Word | Kind::Open | Kind::Close => None,
+        })
+    }
+
+    /// Hides the values in bytes that are written as base64.
+    fn base64<'a>(&self, data: &'a str) -> Cow<'a, str> {
+        match STANDARD.decode(data.as_bytes()) {
+            Ok(bytes) => match self.hide(&bytes) {
+                Some(shown) => Cow::Owned(STANDARD.encode(shown)),
+                None if data.len() > LITTLE_BASE64 => Cow::Borrowed(data),
+                None => self.text(data),
+            },
+            Err(_) => self.text(data),
+        }
+    }
+
+    pub fn cover_base64(&self, data: &mut String) {
+        if !self.is_empty()
+            && let Cow::Owned(shown) = self.base64(data)
+        {
+            *data = shown;
         }
     }
 

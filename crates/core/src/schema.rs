@@ -6,6 +6,10 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 
+use crate::Object;
+use crate::json::scan::Parts;
+use crate::json::with_members;
+
 /// Deeper nesting than this is no honest schema.
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 20_000;
@@ -107,9 +111,14 @@ impl Schema {
             .flatten()
     }
 
+    /// Does any object fit?
+    pub fn accepts_any(&self) -> bool {
+        self.0.accepts_any
+    }
+
     /// What is wrong with `instance`, which is an object; empty when it fits.
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
-        if self.0.accepts_any {
+        if self.accepts_any() {
             return Vec::new();
         }
         // Compiled on first use: most of a large catalog is never called.
@@ -132,10 +141,13 @@ impl Schema {
             .collect()
     }
 
-    /// Sets properties that are missing and have a `default`, also inside objects that are there.
-    pub fn apply_defaults(&self, arguments: &mut Map<String, Value>) {
-        if self.0.has_defaults {
-            fill(&self.0.value, arguments);
+    /// Sets properties that are missing and have a `default`, also inside objects that are there. All else stays as it
+    /// is written.
+    pub fn fill_defaults(&self, arguments: &mut Object) {
+        if self.0.has_defaults
+            && let Some(text) = filled(&self.0.value, arguments.text())
+        {
+            arguments.replace(text);
         }
     }
 }
@@ -146,21 +158,37 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-fn fill(schema: &Value, object: &mut Map<String, Value>) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return;
-    };
+/// The text of an object with all that is missing in it; nothing where nothing is.
+fn filled(schema: &Value, text: &str) -> Option<String> {
+    let properties = schema.get("properties")?.as_object()?;
+    let there: HashMap<_, _> = Parts::of(text).collect();
+    let mut missing = Vec::new();
+    // Where an object within stands, and its new text.
+    let mut within = Vec::new();
     for (name, property) in properties {
-        match object.get_mut(name) {
-            Some(Value::Object(inner)) => fill(property, inner),
-            Some(_) => {}
+        match there.get(name.as_str()) {
             None => {
-                if let Some(default) = property.get("default") {
-                    object.insert(name.clone(), default.clone());
-                }
+                let default = property.get("default");
+                missing.extend(default.map(|default| (name.as_str(), default.to_string())));
             }
+            Some(value) if value.starts_with('{') => {
+                let start = value.as_ptr() as usize - text.as_ptr() as usize;
+                let new = filled(property, value);
+                within.extend(new.map(|new| (start..start + value.len(), new)));
+            }
+            Some(_) => {}
         }
     }
+    if missing.is_empty() && within.is_empty() {
+        return None;
+    }
+    within.sort_by_key(|(place, _)| place.start);
+    let mut made = text.to_owned();
+    for (place, new) in within.into_iter().rev() {
+        made.replace_range(place, &new);
+    }
+    let missing = missing.iter().map(|(name, default)| (*name, &**default));
+    Some(with_members(&made, missing))
 }
 
 fn build(value: &Value) -> Result<Validator, SchemaError> {

@@ -180,10 +180,13 @@ fn defaults_are_filled_in() {
         "b": {"type": "object", "properties": {"c": {"default": 3}}},
     }}))
     .unwrap();
-    let mut arguments = json!({"b": {}}).as_object().unwrap().clone();
-    schema.apply_defaults(&mut arguments);
-    assert_eq!(
-        Value::Object(arguments),
-        json!({"b": {"c": 3}, "a": "TODO"})
-    );
+    let mut arguments = Object::parse(r#"{"b": {}, "n": 1.0}"#).unwrap();
+    schema.fill_defaults(&mut arguments);
+    assert_eq!(arguments.text(), r#"{"b": {"c":3}, "n": 1.0,"a":"TODO"}"#);
+    let whole = arguments.clone();
+    schema.fill_defaults(&mut arguments);
+    assert_eq!(arguments, whole);
+    let mut other = Object::parse(r#"{"b": 1, "a": null}"#).unwrap();
+    schema.fill_defaults(&mut other);
+    assert_eq!(other.text(), r#"{"b": 1, "a": null}"#);
 }

@@ -79,7 +79,7 @@ pub fn request(tool: &str, arguments: Value) -> Request {
     };
     Request {
         tool: tool.into(),
-        arguments,
+        arguments: arguments.into(),
         caller: Caller::new("test"),
         context: Context::new("0001"),
     }

@@ -11,7 +11,8 @@ use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
 use crate::standing::{Health, Standing};
 use crate::{
-    BoxFuture, Call, CallResult, Hidden, Permit, Reads, Schema, Scope, SourceKind, Ungranted,
+    BoxFuture, Call, CallResult, Hidden, Json, Object, Permit, Reads, Schema, Scope, SourceKind,
+    Ungranted,
 };
 
 /// The longest name a tool may have.
@@ -95,6 +96,12 @@ pub struct Spec {
     pub tags: Vec<String>,
     pub aliases: Vec<String>,
     pub metadata: Map<String, Value>,
+    /// What a person reads instead of the name.
+    pub title: Option<String>,
+    /// MCP's icons of the tool: a list, listed as it is.
+    pub icons: Option<Json>,
+    /// MCP's `_meta` of the tool, listed as it is.
+    pub meta: Option<Object>,
     /// The tool's own time limit; the crib's default holds where it is unset.
     pub timeout: Option<Duration>,
     pub retries: Retries,
@@ -115,6 +122,9 @@ impl Spec {
             tags: Vec::new(),
             aliases: Vec::new(),
             metadata: Map::new(),
+            title: None,
+            icons: None,
+            meta: None,
             timeout: None,
             retries: Retries::default(),
             annotations: Annotations::default(),
@@ -131,6 +141,9 @@ impl Spec {
             input_schema,
             output_schema,
             annotations,
+            title,
+            icons,
+            meta,
             version: _,
             tags: _,
             aliases: _,
@@ -142,7 +155,10 @@ impl Spec {
         } = self;
         let output_schema = output_schema.as_ref().map(Schema::value);
         let input_schema = input_schema.value();
-        (name, description, input_schema, output_schema, annotations)
+        let icons = icons.as_ref().map(Json::text);
+        let meta = meta.as_ref().map(Object::text);
+        let words = (name, title, description, annotations);
+        (words, input_schema, output_schema, icons, meta)
     }
 
     /// How long one call may take: the tool's limit or the default, never more than `maxExecutionMs`.

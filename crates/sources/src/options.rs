@@ -5,13 +5,16 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolcrib_core::options::Requirement;
 use toolcrib_core::permit::limits::{MAX_CPU_PERCENT, MAX_MEMORY_MB};
-use toolcrib_core::{Annotations, Permissions, SandboxOptions, Schema, Spec, ToolName};
+use toolcrib_core::{Annotations, Json, Permissions, SandboxOptions, Schema, Spec, ToolName};
 
 use crate::fields::{Fields, NAME_HINT, Report};
 use crate::plugin::HostPattern;
 
 /// No honest call takes longer than a day.
 pub const MAX_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// What `icons` and `_meta` of a tool may take each.
+const MAX_LISTED: usize = 64 * 1_024;
 
 const ANNOTATIONS: [&str; 5] = [
     "title",
@@ -44,6 +47,13 @@ pub fn read(fields: &Fields, spec: &mut Spec, report: &mut Report) {
     if let Some(metadata) = fields.object(report, "metadata") {
         spec.metadata = metadata.clone();
     }
+    spec.title = fields.text(report, "title").map(str::to_owned);
+    spec.icons = icons(fields, report);
+    if let Some(meta) = fields.object(report, "_meta")
+        && is_small(fields, "_meta", report)
+    {
+        spec.meta = Some(meta.clone().into());
+    }
     if let Some(version) = fields.text(report, "version") {
         spec.version = Some(version.to_owned());
     }
@@ -62,6 +72,38 @@ pub fn read(fields: &Fields, spec: &mut Spec, report: &mut Report) {
     if let Some(map) = fields.object(report, "sandbox") {
         spec.sandbox = sandbox(&Fields::new(&fields.at("sandbox"), map), report);
     }
+}
+
+/// MCP's icons: what they hold beside their source is for the client that draws them.
+fn icons(fields: &Fields, report: &mut Report) -> Option<Json> {
+    let value = fields.get("icons")?;
+    let is_icon = |icon: &Value| icon.get("src").is_some_and(Value::is_string);
+    let fits = value
+        .as_array()
+        .is_some_and(|icons| icons.iter().all(is_icon));
+    if !fits {
+        report.invalid(
+            &fields.at("icons"),
+            "must be a list of objects, each with a string `src`",
+            "write \"icons\": [{\"src\": \"https://…/icon.png\", \"mimeType\": \"image/png\"}]",
+        );
+        return None;
+    }
+    is_small(fields, "icons", report).then(|| value.clone().into())
+}
+
+/// Agents are sent the list of all tools, so none of them may make it large.
+fn is_small(fields: &Fields, key: &str, report: &mut Report) -> bool {
+    let size = fields.get(key).map_or(0, |value| value.to_string().len());
+    let small = size <= MAX_LISTED;
+    if !small {
+        report.invalid(
+            &fields.at(key),
+            &format!("takes {size} bytes; {MAX_LISTED} are taken"),
+            "shorten it; an icon may be a URL instead of the image itself",
+        );
+    }
+    small
 }
 
 /// Checks a schema and says at which place of it something is wrong.

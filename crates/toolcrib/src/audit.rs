@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use serde_json::{Map, Value};
-use toolcrib_core::BoxFuture;
 use toolcrib_core::store::{CallBook, CallRecord, Recorded, StoreError};
+use toolcrib_core::{BoxFuture, Object};
 use toolcrib_store::{CallLog, LogState};
 
 use crate::store_handle::StoreHandle;
@@ -124,7 +123,7 @@ impl CallBook for Book {
         })
     }
 
-    fn argument_hash(&self, arguments: &Map<String, Value>) -> Option<String> {
+    fn argument_hash(&self, arguments: &Object) -> Option<String> {
         self.log()?.1.argument_hash(arguments)
     }
 }

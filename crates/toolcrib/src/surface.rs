@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
 use toolcrib_core::call::ProgressSink;
-use toolcrib_core::{Answer, CallError, Caller, Context, Crib, Peer, Request};
+use toolcrib_core::{Answer, CallError, Caller, Context, Crib, Object, Peer, Request};
 
 /// A call as a surface knows it.
 pub struct SurfaceCall {
@@ -13,7 +12,7 @@ pub struct SurfaceCall {
     id: Arc<str>,
     caller: Caller,
     tool: String,
-    arguments: Map<String, Value>,
+    arguments: Object,
     ids: ClientIds,
     progress: Option<ProgressSink>,
     peer: Option<Arc<dyn Peer>>,
@@ -28,11 +27,7 @@ pub struct ClientIds {
 }
 
 impl SurfaceCall {
-    pub fn new(
-        caller: Caller,
-        tool: impl Into<String>,
-        arguments: Map<String, Value>,
-    ) -> SurfaceCall {
+    pub fn new(caller: Caller, tool: impl Into<String>, arguments: Object) -> SurfaceCall {
         SurfaceCall {
             id: uuid::Uuid::now_v7().to_string().into(),
             caller,

@@ -67,9 +67,20 @@ RESULTS: list[tuple[str, Any]] = [
     ("return {'output': 'a', 'title': 't'}", {"output": "a", "title": "t"}),
     ("return Result('a', is_error=True)", {"output": "a", "isError": True}),
     ("return float('nan')", None),
-    ("return [float('-inf'), 2**70]", [None, str(2**70)]),
+    ("return [float('-inf'), 2**70]", [None, 2**70]),
     ("return '\\u2028\\n\\x00\\U0001f600'", "\u2028\n\x00\U0001f600"),
     ("return '\\ud83d\\ude00 \\ud800'", "\U0001f600 \ufffd"),
+    (
+        "return {'content': [{'type': 'text', 'text': 'a', 'annotations': {'priority': 1.0}},"
+        " {'type': 'audio', 'data': b'hi', 'mimeType': 'audio/wav'}], '_meta': {'a/b': 2**70}}",
+        {
+            "content": [
+                {"type": "text", "text": "a", "annotations": {"priority": 1.0}},
+                {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
+            ],
+            "_meta": {"a/b": 2**70},
+        },
+    ),
     ("return {'a': b'hi'}", {"a": "aGk="}),
     (
         "return b'hi'",

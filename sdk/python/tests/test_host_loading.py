@@ -45,6 +45,7 @@ def test_all_options(host: Hosted) -> None:
         + """
 @tool(name="full", description="Does all", title="All", read_only=True, idempotent=True, destructive=False,
       open_world=False, timeout_ms=5000, tags=["a"], aliases=("b",), metadata={"k": 1}, version="1.2.3",
+      icons=[{"src": "data:,", "sizes": ["any"]}], meta={"a/b": {"c": 1}},
       output_schema={"type": "object"}, permissions={"can_read_files": True, "canNetwork": False, "required": ["read", "exec"],
       "allowed_environment_vars": ["HOME"]}, sandbox={"max_memory_mb": 64, "allowedPaths": ["/tmp"], "max_execution_ms": 10})
 def f() -> dict:
@@ -67,6 +68,8 @@ def f() -> dict:
         "tags": ["a"],
         "aliases": ["b"],
         "metadata": {"k": 1},
+        "icons": [{"src": "data:,", "sizes": ["any"]}],
+        "_meta": {"a/b": {"c": 1}},
         "version": "1.2.3",
         "outputSchema": {"type": "object"},
         "permissions": {

@@ -37,6 +37,8 @@ def test_the_function_stays_what_it_was() -> None:
         ({"tags": "a"}, "tags is a list of strings"),
         ({"timeout_ms": -1}, "timeout_ms is a number of milliseconds above 0"),
         ({"metadata": []}, "metadata is a dict"),
+        ({"meta": []}, "meta is a dict"),
+        ({"icons": [{"sizes": []}]}, "icons is a list of dicts, each with a string 'src'"),
         (
             {"permissions": {"can_red_files": True}},
             r"permissions has no key 'can_red_files'; did you mean 'can_read_files'\?",

@@ -60,6 +60,25 @@ export interface ToolResult {
   isError?: boolean;
 }
 
+/** A block of MCP's content. What else is in it goes to the client as it is. */
+export type Content = { annotations?: Record<string, unknown>; _meta?: Record<string, unknown> } & (
+  | { type: "text"; text: string }
+  | { type: "image" | "audio"; data: string | Uint8Array; mimeType: string }
+  | { type: "resource_link"; uri: string; name: string; [field: string]: unknown }
+  | {
+      type: "resource";
+      resource: { uri: string; mimeType?: string; text?: string; blob?: string | Uint8Array; [field: string]: unknown };
+    }
+);
+
+/** A result in MCP's own form: an MCP client gets it as it is. */
+export interface McpResult {
+  content: Content[];
+  structuredContent?: Record<string, unknown>;
+  isError?: boolean;
+  _meta?: Record<string, unknown>;
+}
+
 /** JSON Schema, 2020-12. */
 export type JsonSchema = Record<string, unknown>;
 
@@ -91,6 +110,12 @@ export interface Sandbox {
 
 /** What every kind of tool may say of itself. */
 export interface ToolOptions {
+  /** What people read instead of the name. */
+  title?: string;
+  /** MCP's icons. */
+  icons?: { src: string; mimeType?: string; sizes?: string[]; [field: string]: unknown }[];
+  /** MCP's `_meta` of the tool. */
+  _meta?: Record<string, unknown>;
   tags?: string[];
   aliases?: string[];
   metadata?: Record<string, unknown>;

@@ -34,6 +34,8 @@ for (const runtime of runtimes) {
       url: "new URL('https://a.example/x')",
       big: "12345678901234567890n",
       nested: "({ map: new Map([['k', 1]]), pairs: new Map([[{}, 1]]), set: new Set([1]), big: 5n, huge: 12345678901234567890n, date: new Date(0), bytes: Buffer.from('hi'), error: new TypeError('x'), fn() {} })",
+      halves: "({ a: 'x\\ud83d', '\\udc00': '\\ud83d\\ude00', text: '\\\\\\\\ud83d' })",
+      own: "({ content: [{ type: 'text', text: 't', annotations: { priority: 1 } }, { type: 'image', data: Buffer.from('hi'), mimeType: 'image/png' }, { type: 'resource_link', uri: 'a:b', name: 'n' }], structuredContent: { a: 1 }, _meta: { 'a/b': 1 }, isError: false })",
       attached: "({ output: 'o', attachments: [{ type: 'file', mimeType: 'a/b', data: new Uint8Array([104, 105]) }] })",
     };
     const worker = await open(t, Object.fromEntries(Object.entries(values).map(([key, value]) => [key, `args: {}, execute: async () => ${value}`])));
@@ -51,6 +53,15 @@ for (const runtime of runtimes) {
     assert.deepEqual(await result("nested"), {
       map: { k: 1 }, pairs: [[{}, 1]], set: [1], big: 5, huge: "12345678901234567890", date: "1970-01-01T00:00:00.000Z",
       bytes: "aGk=", error: { name: "TypeError", message: "x" },
+    });
+    assert.deepEqual(await result("halves"), { a: "x\ufffd", "\ufffd": "\u{1f600}", text: "\\\\ud83d" });
+    assert.deepEqual(await result("own"), {
+      content: [
+        { type: "text", text: "t", annotations: { priority: 1 } },
+        { type: "image", data: "aGk=", mimeType: "image/png" },
+        { type: "resource_link", uri: "a:b", name: "n" },
+      ],
+      structuredContent: { a: 1 }, _meta: { "a/b": 1 }, isError: false,
     });
     assert.equal((await result("attached")).attachments[0].data, "aGk=");
   });

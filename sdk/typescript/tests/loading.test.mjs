@@ -302,12 +302,12 @@ export default tool(async (init) => { times++; return { description: "for " + in
 
   on("options are handed on", async (t) => {
     const text = `import { tool } from "@toolcrib/plugin";
-export default tool({ description: "d", args: {}, execute: () => ({ n: 1 }), tags: ["x"], aliases: ["y"], metadata: { a: 1 }, version: "1.2.0", timeoutMs: 5000,
+export default tool({ description: "d", args: {}, execute: () => ({ n: 1 }), tags: ["x"], aliases: ["y"], metadata: { a: 1 }, title: "T", icons: [{ src: "data:," }], _meta: { "a/b": 1 }, version: "1.2.0", timeoutMs: 5000,
   outputSchema: tool.schema.object({ n: tool.schema.number() }), annotations: { readOnlyHint: true }, permissions: { canNetwork: true }, sandbox: { allowedHosts: ["a.example"] } });`;
     const { worker, tools } = await start(t, runtime, join(folder(t, { "a.ts": text }), "a.ts"));
     const { inputSchema, outputSchema, line, ...rest } = tools[0];
     assert.deepEqual(rest, {
-      name: "a", description: "d", tags: ["x"], aliases: ["y"], metadata: { a: 1 }, version: "1.2.0", timeoutMs: 5000,
+      name: "a", description: "d", tags: ["x"], aliases: ["y"], metadata: { a: 1 }, title: "T", icons: [{ src: "data:," }], _meta: { "a/b": 1 }, version: "1.2.0", timeoutMs: 5000,
       annotations: { readOnlyHint: true }, permissions: { canNetwork: true }, sandbox: { allowedHosts: ["a.example"] },
     });
     assert.equal(outputSchema.properties.n.type, "number");

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::store::Recorded;
@@ -40,8 +40,8 @@ impl CallBook for Pages {
         })
     }
 
-    fn argument_hash(&self, arguments: &Map<String, Value>) -> Option<String> {
-        Some(format!("hash of {}", Value::Object(arguments.clone())))
+    fn argument_hash(&self, arguments: &crate::Object) -> Option<String> {
+        Some(format!("hash of {}", arguments.json().value()))
     }
 }
 

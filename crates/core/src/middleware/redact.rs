@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Always, Middleware, Next};
 use crate::mask::{Hidden, Mask};
 use crate::profile::ChainSettings;
-use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Progress};
+use crate::{Block, BoxFuture, Call, CallError, CallResult, Outcome, Progress};
 
 pub(super) struct Redact;
 
@@ -54,7 +54,7 @@ struct Covered<'a> {
 
 impl Drop for Covered<'_> {
     fn drop(&mut self) {
-        self.hidden.mask().cover_map(&mut self.call.arguments);
+        self.hidden.mask().cover_object(&mut self.call.arguments);
     }
 }
 
@@ -68,17 +68,22 @@ fn cover_outcome(mask: &Mask, outcome: &mut Outcome) {
     match &mut outcome.structured {
         Some(data) => {
             // The text of data is its JSON, and stays so.
-            let text = data.to_string();
-            let is_its_text = text == outcome.output;
-            mask.cover_value(data);
+            let is_its_text = outcome.output == data.compact();
+            mask.cover_json(data);
             match is_its_text {
-                true => outcome.output = data.to_string(),
+                true => outcome.output = data.compact().into_owned(),
                 false => mask.cover(&mut outcome.output),
             }
         }
         None => mask.cover(&mut outcome.output),
     }
-    mask.cover_map(&mut outcome.metadata);
+    mask.cover_object(&mut outcome.metadata);
+    if let Some(content) = &mut outcome.content {
+        let blocks = content.blocks.iter_mut().map(Block::object_mut);
+        blocks.for_each(|block| mask.cover_block(block));
+        let beside = content.meta.as_mut().into_iter().chain([&mut content.rest]);
+        beside.for_each(|object| mask.cover_object(object));
+    }
     for attachment in &mut outcome.attachments {
         mask.cover(&mut attachment.mime_type);
         let texts = [&mut attachment.text, &mut attachment.name];

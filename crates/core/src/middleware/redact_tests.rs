@@ -7,9 +7,11 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::middleware::Shared;
 use crate::testing::{NoOutputs, tool};
-use crate::{Attachment, AttachmentKind, Caller, Context, Run, Tool};
+use crate::{Attachment, AttachmentKind, Caller, Context, Json, Object, Run, Tool};
 
 const SECRET: &str = "hunter-two";
+/// The secret in spellings that no search of the text itself would find.
+const ARGUMENTS: &str = r#"{"key": {"of": "hunter\u002dtwo", "\u0068unter-two": 1.0, "big": 123456789012345678901234567890}}"#;
 
 /// A tool that gets its secret when it runs, tells of it, and ends as the test says.
 struct Blabber<F> {
@@ -45,7 +47,7 @@ fn call(run: impl Run + 'static, told: &Arc<Mutex<Vec<Progress>>>) -> Call {
     let told = told.clone();
     Call {
         tool: Arc::new(tool("blab", Arc::new(run))),
-        arguments: Map::from_iter([("key".to_owned(), json!({"of": SECRET}))]),
+        arguments: Object::parse(ARGUMENTS).unwrap(),
         caller: Caller::new("test"),
         context: Context::noop().with_progress(Arc::new(move |progress| {
             told.lock().unwrap().push(progress)
@@ -91,13 +93,101 @@ async fn nothing_of_an_outcome_tells_it() {
     );
     assert!(!said.contains(SECRET), "{said}");
     assert!(!said.contains("aHVudGVyLXR3bw"), "{said}");
-    assert_eq!(
-        outcome.structured,
-        Some(json!({"a": "***", "***": ["***"]}))
-    );
-    assert_eq!(outcome.output, outcome.structured.unwrap().to_string());
+    let data = outcome.structured.unwrap();
+    assert_eq!(data, json!({"a": "***", "***": ["***"]}));
+    assert_eq!(outcome.output, data.text());
     assert_eq!(told.lock().unwrap().len(), 1);
     assert_eq!(call.arguments["key"]["of"], "***");
+}
+
+/// The secret with escapes, as a part of JSON text.
+const ESCAPED: &str = r"\u0068unter-t\u0077o";
+
+/// All that a result of MCP's may hold, with the secret in each place.
+fn everywhere() -> Outcome {
+    let base64 = "aHVudGVyLXR3bw==";
+    let text = format!(
+        r#"{{"content": [
+            {{"type": "text", "text": "a {ESCAPED} b", "annotations": {{"{ESCAPED}": "{ESCAPED}"}}, "n": 1.0}},
+            {{"type": "image", "data": "{base64}", "mimeType": "{ESCAPED}", "_meta": {{"k": "{ESCAPED}"}}}},
+            {{"type": "audio", "d\u0061ta": "{base64}", "data": "{base64}", "mimeType": "audio/wav"}},
+            {{"type": "resource", "resource": {{"uri": "a:{ESCAPED}", "text": "{ESCAPED}", "blob": "{base64}"}}}},
+            {{"type": "resource_link", "uri": "a:{ESCAPED}", "name": "{ESCAPED}"}},
+            {{"type": "{ESCAPED}", "deep": [[["{ESCAPED}"]]]}}],
+          "structuredContent": {{"{ESCAPED}": ["{ESCAPED}"], "big": 123456789012345678901234567890}},
+          "_meta": {{"{ESCAPED}": {{"a": "{ESCAPED}"}}, "f": 1.50}}, "isError": false}}"#
+    );
+    Outcome::from_json(Json::parse(&text).unwrap())
+}
+
+#[tokio::test]
+async fn escapes_hide_it_from_nobody_and_what_is_not_changed_stays() {
+    let run = Blabber {
+        hidden: Some(Hidden::default()),
+        end: |call: &Call| {
+            assert!(given(call));
+            let metadata = format!(r#"{{"m": "{ESCAPED}", "{ESCAPED}": {{"x": 1.0}}}}"#);
+            Some(Ok(Outcome {
+                metadata: Object::parse(&metadata).unwrap(),
+                ..everywhere()
+            }))
+        },
+    };
+    let told = Arc::default();
+    let mut call = call(run, &told);
+    let outcome = super::tests::run(&mut call).await.unwrap();
+    let said = format!(
+        "{outcome:?} {:?} {:?}",
+        told.lock().unwrap(),
+        call.arguments
+    );
+    for form in [SECRET, ESCAPED, "\\u0068", "aHVudGVyLXR3bw", "\\u002d"] {
+        assert!(!said.contains(form), "{form}: {said}");
+    }
+    let content = outcome.content.unwrap();
+    let block = |at: usize| content.blocks[at].object().text();
+    assert_eq!(
+        block(0),
+        r#"{"type":"text","text":"a *** b","annotations":{"***":"***"},"n":1.0}"#
+    );
+    assert_eq!(
+        block(4),
+        r#"{"type":"resource_link","uri":"a:***","name":"***"}"#
+    );
+    assert_eq!(
+        content.meta.unwrap().text(),
+        r#"{"***":{"a":"***"},"f":1.50}"#
+    );
+    assert_eq!(
+        outcome.structured.unwrap().text(),
+        r#"{"***":["***"],"big":123456789012345678901234567890}"#
+    );
+    assert_eq!(
+        outcome.metadata.text(),
+        r#"{"m": "***", "***": {"x": 1.0}}"#
+    );
+    assert_eq!(
+        call.arguments.text(),
+        r#"{"key": {"of": "***", "***": 1.0, "big": 123456789012345678901234567890}}"#
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_stands_twice_hides_nothing() {
+    let run = Blabber {
+        hidden: Some(Hidden::default()),
+        end: |_: &Call| {
+            let text = format!(r#"{{"a": "{SECRET}", "a": {{"b": "{ESCAPED}", "b": 1}}}}"#);
+            Some(Ok(Outcome::from_json(Json::parse(&text).unwrap())))
+        },
+    };
+    let mut call = call(run, &Arc::default());
+    let outcome = super::tests::run(&mut call).await.unwrap();
+    assert_eq!(
+        outcome.structured.as_ref().unwrap().text(),
+        r#"{"a": "***", "a": {"b": "***", "b": 1}}"#
+    );
+    assert!(!format!("{outcome:?}").contains(SECRET));
 }
 
 #[tokio::test]

@@ -4,12 +4,10 @@
 
 use std::io;
 
-use serde_json::{Map, Value};
-
 use super::{Always, Middleware, Next};
 use crate::outputs::Whole;
 use crate::profile::ChainSettings;
-use crate::{BoxFuture, Call, CallError, CallResult, Outcome, Outputs};
+use crate::{Block, BoxFuture, Call, CallError, CallResult, Json, Object, Outcome, Outputs};
 
 /// The most lines of text that one outcome carries, notice included.
 pub const MAX_LINES: usize = 2_000;
@@ -22,6 +20,8 @@ const MAX_TITLE: usize = 200;
 const MAX_METADATA: usize = 64 * 1_024;
 const MAX_ATTACHMENTS: usize = 10 * 1_024 * 1_024;
 const MAX_MESSAGE: usize = 10_000;
+/// The most data that goes with a text which is not that data's JSON.
+const MAX_STRUCTURED: usize = 1_024 * 1_024;
 
 pub(super) struct Trim;
 
@@ -40,7 +40,7 @@ impl Middleware for Trim {
                 Ok(mut outcome) => {
                     bound_extras(&mut outcome);
                     match cut(&outcome) {
-                        None => Ok(outcome),
+                        None => Ok(keep_data(outputs, outcome, &owner).await),
                         Some(cut) => Ok(keep(outputs, outcome, cut, &owner).await),
                     }
                 }
@@ -125,32 +125,48 @@ async fn keep(outputs: &dyn Outputs, mut outcome: Outcome, cut: Cut, owner: &str
         Limit::Lines => format!("[truncated: {left} lines omitted]"),
         Limit::Bytes => format!("[truncated: output exceeded {MAX_BYTES} bytes]"),
     };
-    outcome.metadata.insert("truncated".into(), true.into());
+    if let Some(content) = &mut outcome.content {
+        content.cut(cut.end);
+    }
     // A cut text is no longer the JSON of the data.
     outcome.structured = None;
-    outcome.output.push_str("\n\n");
-    outcome.output.push_str(&said);
+    say(&mut outcome, &said, kept, cut.end);
+    outcome
+}
+
+/// Data that goes with another text has a limit of its own.
+async fn keep_data(outputs: &dyn Outputs, mut outcome: Outcome, owner: &str) -> Outcome {
+    let large = |data: &Json| data.text().len() > MAX_STRUCTURED;
+    let Some(data) = outcome.structured.take_if(|data| large(data)) else {
+        return outcome;
+    };
+    let kept = outputs.keep(owner, data.text().as_bytes()).await;
+    let said = format!("[truncated: structured data exceeded {MAX_STRUCTURED} bytes]");
+    say(&mut outcome, &said, kept, 0);
+    outcome
+}
+
+/// Says below the text that something is missing, and how to read on.
+fn say(outcome: &mut Outcome, said: &str, kept: io::Result<Whole>, offset: usize) {
+    let mut notice = said.to_owned();
+    outcome.metadata.insert("truncated", true);
     match kept {
         Ok(whole) => {
-            outcome.output.push_str(&how_to_read_on(&whole, cut.end));
-            outcome
-                .metadata
-                .insert("outputId".into(), whole.id.as_str().into());
-            outcome
-                .metadata
-                .insert("totalBytes".into(), whole.bytes.into());
-            outcome
-                .metadata
-                .insert("totalLines".into(), whole.lines.into());
+            notice.push_str(&how_to_read_on(&whole, offset));
+            outcome.metadata.insert("outputId", whole.id.as_str());
+            outcome.metadata.insert("totalBytes", whole.bytes);
+            outcome.metadata.insert("totalLines", whole.lines);
         }
         Err(error) => {
             tracing::warn!(%error, "a truncated output could not be kept");
-            outcome
-                .output
-                .push_str(" The rest could not be kept on disk; ask for less at once.");
+            notice.push_str(" The rest could not be kept on disk; ask for less at once.");
         }
     }
-    outcome
+    if let Some(content) = &mut outcome.content {
+        content.blocks.push(Block::text(&notice));
+    }
+    outcome.output.push_str("\n\n");
+    outcome.output.push_str(&notice);
 }
 
 fn how_to_read_on(whole: &Whole, offset: usize) -> String {
@@ -177,26 +193,40 @@ fn bound_extras(outcome: &mut Outcome) {
     {
         title.truncate(floor_char(title, MAX_TITLE));
     }
-    if !outcome.metadata.is_empty() && json_size(&outcome.metadata) > MAX_METADATA {
-        outcome.metadata = Map::from_iter([(
-            "dropped".to_owned(),
-            Value::from(format!("metadata of more than {MAX_METADATA} bytes")),
-        )]);
-    }
+    bound_object(&mut outcome.metadata);
     let mut room = MAX_ATTACHMENTS;
+    let mut fits = |size: usize| {
+        let fits = size <= room;
+        room = room.saturating_sub(if fits { size } else { 0 });
+        fits
+    };
     let before = outcome.attachments.len();
     outcome.attachments.retain(|attachment| {
         let size = attachment.text.as_ref().map_or(0, String::len)
             + attachment.data.as_ref().map_or(0, String::len);
-        let fits = size <= room;
-        room = room.saturating_sub(if fits { size } else { 0 });
-        fits
+        fits(size)
     });
-    let dropped = before - outcome.attachments.len();
+    let mut dropped = before - outcome.attachments.len();
+    if let Some(content) = &mut outcome.content {
+        let before = content.blocks.len();
+        let blocks = &mut content.blocks;
+        blocks.retain(|block| block.is_text() || fits(block.object().text().len()));
+        dropped += before - content.blocks.len();
+        let beside = content.meta.as_mut().into_iter().chain([&mut content.rest]);
+        beside.for_each(bound_object);
+    }
     if dropped > 0 {
-        outcome
-            .metadata
-            .insert("attachmentsDropped".into(), dropped.into());
+        outcome.metadata.insert("attachmentsDropped", dropped);
+    }
+}
+
+fn bound_object(object: &mut Object) {
+    if object.text().len() > MAX_METADATA {
+        *object = Object::default();
+        object.insert(
+            "dropped",
+            format!("metadata of more than {MAX_METADATA} bytes"),
+        );
     }
 }
 
@@ -209,25 +239,6 @@ fn bound_error(mut error: CallError) -> CallError {
         }
     }
     error
-}
-
-/// The size of a map's JSON, without writing it anywhere.
-fn json_size(map: &Map<String, Value>) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, map) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX,
-    }
 }
 
 #[cfg(test)]

@@ -29,12 +29,11 @@ impl Middleware for Validate {
 
 fn check(call: &mut Call) -> Result<(), CallError> {
     let schema = &call.tool.spec.input_schema;
-    schema.apply_defaults(&mut call.arguments);
-    let arguments = Value::Object(std::mem::take(&mut call.arguments));
-    let violations = schema.violations(&arguments);
-    if let Value::Object(arguments) = arguments {
-        call.arguments = arguments;
+    schema.fill_defaults(&mut call.arguments);
+    if schema.accepts_any() {
+        return Ok(());
     }
+    let violations = schema.violations(call.arguments.json().value());
     if violations.is_empty() {
         return Ok(());
     }

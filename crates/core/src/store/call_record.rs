@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::StoreError;
-use crate::{BoxFuture, ErrorCode};
+use crate::{BoxFuture, ErrorCode, Object};
 
 /// How a call ended on one of its three levels: the way here and back (transport), the chain (protocol), the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -87,5 +85,5 @@ pub trait CallBook: Send + Sync {
 
     /// The same arguments give the same hash here, whatever the order of their keys, and say nothing elsewhere.
     /// Nothing where the key is out of reach.
-    fn argument_hash(&self, arguments: &Map<String, Value>) -> Option<String>;
+    fn argument_hash(&self, arguments: &Object) -> Option<String>;
 }

@@ -18,8 +18,9 @@ use crate::{options, permits};
 /// The most tools that one program may have.
 const MAX_TOOLS: usize = 256;
 /// What one tool of several has of its own, whatever `tool.json` says of all.
-const OWN: [&str; 5] = [
+const OWN: [&str; 6] = [
     "name",
+    "title",
     "description",
     "inputSchema",
     "outputSchema",

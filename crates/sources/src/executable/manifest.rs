@@ -15,9 +15,10 @@ use crate::fields::{Fields, Report};
 use crate::options::{self, MAX_TIMEOUT_MS};
 use crate::worker::{Blueprint, Keep};
 
-pub const FIELDS: [&str; 21] = [
+pub const FIELDS: [&str; 24] = [
     "$schema",
     "name",
+    "title",
     "description",
     "version",
     "command",
@@ -34,6 +35,8 @@ pub const FIELDS: [&str; 21] = [
     "tags",
     "aliases",
     "metadata",
+    "icons",
+    "_meta",
     "annotations",
     "permissions",
     "sandbox",

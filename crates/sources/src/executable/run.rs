@@ -126,7 +126,7 @@ impl Executable {
             tracing::debug!(tool = name, call = %id, duration_ms, error, "response");
         }
         match answer {
-            Ok(Ok(value)) => Ok(Outcome::from_value(value)),
+            Ok(Ok(value)) => Ok(Outcome::from_json(value)),
             Ok(Err(error)) => {
                 pool.answered(&error);
                 if let Some(place) = error

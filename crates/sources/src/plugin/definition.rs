@@ -23,14 +23,17 @@ const MAX_MCP_NAME: usize = 64;
 /// How much of a command or URL a person is shown.
 const MAX_DECLARED: usize = 300;
 const HANDLERS: [&str; 3] = ["shell", "http", "file-read"];
-const TOOL_FIELDS: [&str; 13] = [
+const TOOL_FIELDS: [&str; 16] = [
     "name",
+    "title",
     "description",
     "inputSchema",
     "handler",
     "tags",
     "aliases",
     "metadata",
+    "icons",
+    "_meta",
     "version",
     "timeoutMs",
     "outputSchema",

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-use toolcrib_core::CallError;
+use toolcrib_core::{CallError, Json, Object};
 use url::{Host, Url};
 
 use super::reach::host_of;
@@ -194,7 +193,7 @@ impl Endpoint {
     }
 
     /// The URL for these arguments.
-    pub fn build(&self, arguments: &Map<String, Value>) -> Result<Url, CallError> {
+    pub fn build(&self, arguments: &Object) -> Result<Url, CallError> {
         let mut text = String::new();
         for (index, part) in self.parts.iter().enumerate() {
             match part {
@@ -237,29 +236,29 @@ impl Endpoint {
         })
     }
 
-    /// The arguments that did not go into the URL.
-    pub fn remaining<'a>(
-        &self,
-        arguments: &'a Map<String, Value>,
-    ) -> impl Iterator<Item = (&'a String, &'a Value)> {
-        let used: HashSet<String> = self.names().map(str::to_owned).collect();
-        arguments
-            .iter()
-            .filter(move |(name, value)| !used.contains(*name) && !value.is_null())
+    /// The arguments that did not go into the URL, each as it is written.
+    pub fn remaining(&self, arguments: &Object) -> Vec<(String, Json)> {
+        let used: HashSet<&str> = self.names().collect();
+        let members = arguments.members();
+        members
+            .filter(|(name, value)| !used.contains(&**name) && *value != "null")
+            .filter_map(|(name, value)| Some((name.into_owned(), Json::parse(value).ok()?)))
+            .collect()
     }
 }
 
 /// Adds arguments to the query: a list repeats its name, an object is JSON.
-pub fn add_query<'a>(url: &mut Url, arguments: impl Iterator<Item = (&'a String, &'a Value)>) {
+pub fn add_query(url: &mut Url, arguments: &[(String, Json)]) {
+    let text = |json: &Json| match json.text() {
+        "null" => None,
+        _ => Some(json.as_str().unwrap_or_else(|| json.compact()).into_owned()),
+    };
     let mut pairs: Vec<(&str, String)> = Vec::new();
     for (name, value) in arguments {
-        match value {
-            Value::Array(items) => pairs.extend(
-                items
-                    .iter()
-                    .filter_map(|item| Some((name.as_str(), slots::text_of(item)?))),
-            ),
-            other => pairs.extend(slots::text_of(other).map(|text| (name.as_str(), text))),
+        let name = name.as_str();
+        match value.text().starts_with('[') {
+            true => pairs.extend(value.items().filter_map(|item| Some((name, text(&item)?)))),
+            false => pairs.extend(text(value).map(|text| (name, text))),
         }
     }
     if !pairs.is_empty() {

@@ -1,14 +1,18 @@
 //! Tests of URLs with placeholders: what is built, what is refused at load, and what is refused in a call.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::ErrorCode;
 
 use super::*;
 
+fn object(value: Value) -> Object {
+    Object::parse(&value.to_string()).unwrap()
+}
+
 fn build(template: &str, arguments: Value) -> Result<String, CallError> {
     Endpoint::parse(template, true)
         .unwrap()
-        .build(arguments.as_object().unwrap())
+        .build(&object(arguments))
         .map(String::from)
 }
 
@@ -211,17 +215,22 @@ fn the_literal_host_is_known_unless_a_value_decides() {
 fn what_is_left_over_goes_into_the_query() {
     let endpoint = Endpoint::parse("https://a.test/{{id}}?k=v", false).unwrap();
     let arguments = json!({"id": 1, "q": "a&b", "tags": ["x", 2, null], "o": {"a": 1}, "none": null, "b": true});
-    let arguments = arguments.as_object().unwrap();
-    let mut url = endpoint.build(arguments).unwrap();
-    add_query(&mut url, endpoint.remaining(arguments));
+    let arguments = object(arguments);
+    let mut url = endpoint.build(&arguments).unwrap();
+    add_query(&mut url, &endpoint.remaining(&arguments));
     assert_eq!(
         url.as_str(),
         "https://a.test/1?k=v&q=a%26b&tags=x&tags=2&o=%7B%22a%22%3A1%7D&b=true"
     );
     let mut plain = Url::parse("https://a.test/").unwrap();
-    add_query(
-        &mut plain,
-        endpoint.remaining(json!({"id": 1}).as_object().unwrap()),
-    );
+    add_query(&mut plain, &endpoint.remaining(&object(json!({"id": 1}))));
     assert_eq!(plain.as_str(), "https://a.test/");
+    let exact = r#"{"id": 123456789012345678901234567890, "n": [1.0, 18446744073709551617]}"#;
+    let exact = Object::parse(exact).unwrap();
+    let mut url = endpoint.build(&exact).unwrap();
+    add_query(&mut url, &endpoint.remaining(&exact));
+    assert_eq!(
+        url.as_str(),
+        "https://a.test/123456789012345678901234567890?k=v&n=1.0&n=18446744073709551617"
+    );
 }

@@ -8,9 +8,8 @@ use std::sync::{Arc, OnceLock};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
-use serde_json::{Map, Value};
 use toolcrib_core::permit::secret_name;
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Hidden, Permit, Spec, Tool};
+use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Hidden, Object, Permit, Spec, Tool};
 use toolcrib_sandbox::address::{self, Never};
 use url::{Host, Url};
 
@@ -150,13 +149,10 @@ impl Http {
         let mut json = None;
         let remaining = self.endpoint.remaining(&call.arguments);
         if method == Method::GET {
-            add_query(&mut url, remaining);
+            add_query(&mut url, &remaining);
         } else {
-            json = Some(Value::Object(
-                remaining
-                    .map(|(k, v)| (k.clone(), v.clone()))
-                    .collect::<Map<_, _>>(),
-            ));
+            let members = remaining.iter().map(|(name, json)| (&**name, json));
+            json = Some(Object::from_iter(members));
         }
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(&url, &method, &headers, json.as_ref()).await?;
@@ -213,7 +209,7 @@ impl Http {
         url: &Url,
         method: &Method,
         headers: &HeaderMap,
-        json: Option<&Value>,
+        json: Option<&Object>,
     ) -> Result<Response, CallError> {
         let host = shown_host(url);
         if !self.reach.permits(url) {

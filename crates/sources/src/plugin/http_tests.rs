@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use toolcrib_core::{
@@ -118,7 +118,7 @@ async fn call(http: &Http, arguments: Value) -> CallResult {
         "",
         Arc::new(Nothing),
     );
-    let arguments = arguments.as_object().unwrap().clone();
+    let arguments = arguments.as_object().unwrap().clone().into();
     http.run(&Call {
         tool: Arc::new(tool),
         arguments,

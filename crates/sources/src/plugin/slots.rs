@@ -1,7 +1,6 @@
 //! Placeholders `{{name}}` in commands and URLs: how they are spelled, and what a value looks like in their place.
 
-use serde_json::{Map, Value};
-use toolcrib_core::CallError;
+use toolcrib_core::{CallError, Object};
 
 /// The longest value that is put in a placeholder's place, in characters.
 pub const MAX_VALUE: usize = 10_000;
@@ -57,18 +56,9 @@ pub fn pieces(mut text: &str) -> Result<Vec<Piece>, BadSlot> {
     Ok(pieces)
 }
 
-/// The text of an argument: strings as they are, anything else as compact JSON. `null` is unset.
-pub fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
-}
-
 /// The text that goes in the place of `{{name}}`, or `None` when it is unset.
-pub fn value_of(arguments: &Map<String, Value>, name: &str) -> Result<Option<String>, CallError> {
-    let Some(text) = arguments.get(name).and_then(text_of) else {
+pub fn value_of(arguments: &Object, name: &str) -> Result<Option<String>, CallError> {
+    let Some(text) = arguments.text_of(name) else {
         return Ok(None);
     };
     if text.contains('\0') {
@@ -95,7 +85,6 @@ pub fn unset(name: &str) -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn placeholders_are_cut_out() {
@@ -134,11 +123,11 @@ mod tests {
     #[test]
     fn values_are_text() {
         let arguments =
-            json!({"s": "a b", "n": 1.5, "b": true, "a": [1, "x"], "o": {"k": null}, "u": null});
-        let arguments = arguments.as_object().unwrap();
-        let value = |name: &str| value_of(arguments, name).unwrap();
+            r#"{"s": "a b", "n": 1.50, "b": true, "a": [1, "x"], "o": {"k": null}, "u": null}"#;
+        let arguments = Object::parse(arguments).unwrap();
+        let value = |name: &str| value_of(&arguments, name).unwrap();
         assert_eq!(value("s").as_deref(), Some("a b"));
-        assert_eq!(value("n").as_deref(), Some("1.5"));
+        assert_eq!(value("n").as_deref(), Some("1.50"));
         assert_eq!(value("b").as_deref(), Some("true"));
         assert_eq!(value("a").as_deref(), Some(r#"[1,"x"]"#));
         assert_eq!(value("o").as_deref(), Some(r#"{"k":null}"#));

@@ -2,8 +2,8 @@
 //!
 //! Why: `docs/design/0003-argument-arrays-not-shells.md`.
 
-use serde_json::{Map, Value};
-use toolcrib_core::{CallError, ErrorType};
+use serde_json::Value;
+use toolcrib_core::{CallError, ErrorType, Object};
 
 use super::slots::{self, BadSlot, Piece};
 
@@ -192,7 +192,7 @@ impl Template {
     }
 
     /// The argument array: each value in its own token, never split again, never looked at for placeholders.
-    pub fn filled(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, CallError> {
+    pub fn filled(&self, arguments: &Object) -> Result<Vec<String>, CallError> {
         let mut argv = Vec::with_capacity(self.tokens.len());
         let mut left_out = None;
         let mut dashes = self.dashes;
@@ -252,7 +252,7 @@ impl Token {
         }
     }
 
-    fn filled(&self, arguments: &Map<String, Value>, dashes: Dashes) -> Result<String, CallError> {
+    fn filled(&self, arguments: &Object, dashes: Dashes) -> Result<String, CallError> {
         let mut token = String::new();
         for piece in &self.pieces {
             match piece {

@@ -1,6 +1,6 @@
 //! Tests of command lines: how they are split, what is refused at load, and that no value escapes its token.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use toolcrib_core::ErrorCode;
 
 use super::*;
@@ -9,8 +9,8 @@ fn parse(command: &str) -> Result<Template, TemplateError> {
     Template::parse(command, Dashes::Refused)
 }
 
-fn arguments(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+fn arguments(value: Value) -> Object {
+    value.as_object().unwrap().clone().into()
 }
 
 fn fill(command: &str, value: Value) -> Result<Vec<String>, CallError> {
@@ -147,14 +147,17 @@ fn only_a_trailing_or_true_is_understood() {
         let template = parse(command).unwrap();
         assert!(template.failure_is_fine);
         assert_eq!(
-            template.filled(&Map::new()).unwrap(),
+            template.filled(&Object::default()).unwrap(),
             ["a", "b"],
             "{command}"
         );
     }
     let quoted = parse("a 'b || true'").unwrap();
     assert!(!quoted.failure_is_fine);
-    assert_eq!(quoted.filled(&Map::new()).unwrap(), ["a", "b || true"]);
+    assert_eq!(
+        quoted.filled(&Object::default()).unwrap(),
+        ["a", "b || true"]
+    );
 }
 
 #[test]

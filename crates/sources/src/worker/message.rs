@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use toolcrib_core::Json;
 
 /// The error of a host that could not load its file; `data` says more.
 pub const NOT_LOADED: i64 = -32002;
@@ -42,7 +44,7 @@ pub enum Message {
     /// The answer to a request; an error without an id belongs to the one call in flight.
     Answer {
         id: Option<u64>,
-        result: Result<Value, RpcError>,
+        result: Result<Json, RpcError>,
     },
     /// A notification, or a request that nobody here answers.
     Notice { method: String, params: Value },
@@ -62,6 +64,8 @@ impl RpcError {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
     pub const TIMEOUT: i64 = -32000;
+    /// What the tool's own failures are called.
+    pub const FAILED: i64 = -32001;
 
     /// Any value is an error where one is expected: a caller who waits is better served by odd words than by none.
     fn read(value: Value) -> RpcError {
@@ -103,37 +107,40 @@ impl NoMessage {
     }
 }
 
+/// A message whose parts nobody has looked at.
 #[derive(Deserialize)]
-struct Raw {
+struct Raw<'a> {
     #[serde(default)]
     id: Option<Value>,
     #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
-    params: Value,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
     // `null` is a result; a missing one is none.
-    #[serde(default, deserialize_with = "present")]
-    result: Option<Value>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
     #[serde(default)]
     error: Option<Value>,
 }
 
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Message {
     pub fn parse(line: &[u8]) -> Result<Message, NoMessage> {
         let raw: Raw = serde_json::from_slice(line).map_err(NoMessage::Json)?;
         if let Some(method) = raw.method {
+            let params = raw.params.map(|params| serde_json::from_str(params.get()));
+            let params = params.transpose().map_err(NoMessage::Json)?;
             return Ok(Message::Notice {
                 method,
-                params: raw.params,
+                params: params.unwrap_or_default(),
             });
         }
         let result = match (raw.error, raw.result) {
             (Some(error), _) => Err(RpcError::read(error)),
-            (None, Some(value)) => Ok(value),
+            (None, Some(value)) => result(value),
             (None, None) => return Err(NoMessage::Shape),
         };
         Ok(Message::Answer {
@@ -141,6 +148,15 @@ impl Message {
             result,
         })
     }
+}
+
+/// A result as it is written. What can't be taken is a failure of the tool, so that its caller does not wait in vain.
+fn result(raw: &RawValue) -> Result<Json, RpcError> {
+    Json::new(raw.to_owned()).map_err(|error| RpcError {
+        code: RpcError::FAILED,
+        message: format!("the tool's result can't be read: {error}"),
+        data: None,
+    })
 }
 
 /// An id that no request has.

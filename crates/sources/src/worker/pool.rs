@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
-use toolcrib_core::{Context, Event, Health, Hidden, Standing, Status};
+use toolcrib_core::{Context, Event, Health, Hidden, Json, Standing, Status};
 
 use super::fault::Fault;
 use super::lease::Lease;
@@ -117,7 +117,7 @@ impl Pool {
         method: &str,
         params: impl Serialize,
         context: Option<Context>,
-    ) -> Result<Result<Value, RpcError>, Fault> {
+    ) -> Result<Result<Json, RpcError>, Fault> {
         let lease = self.worker().await?;
         let Some(worker) = lease.worker() else {
             return Err(Fault::Closing);
@@ -436,8 +436,8 @@ impl Pool {
         let answer = tokio::time::timeout(self.limits().health, asked).await;
         Some(match answer.ok()? {
             Ok(Ok(answer)) => {
-                let said = answer.get("status").and_then(Value::as_str);
-                let message = answer.get("message").and_then(Value::as_str);
+                let said = answer.value().get("status").and_then(Value::as_str);
+                let message = answer.value().get("message").and_then(Value::as_str);
                 match said.and_then(Health::parse) {
                     Some(health) => (health, message.map(str::to_owned)),
                     None => unhealthy("its answer to `health` has no known `status`".to_owned()),

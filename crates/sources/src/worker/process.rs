@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
-use toolcrib_core::{Context, Event, Hidden, Mask, Progress};
+use toolcrib_core::{Context, Event, Hidden, Json, Mask, Progress};
 use toolcrib_sandbox::{Breach, Child, Denial, Exit, Stdin};
 
 use super::Recipe;
@@ -28,7 +28,7 @@ const LAST_BREATH: Duration = Duration::from_millis(200);
 /// The most calls that a worker may declare to take at once.
 const MAX_CONCURRENCY: u64 = 64;
 
-type Answer = Result<Result<Value, RpcError>, Arc<Ending>>;
+type Answer = Result<Result<Json, RpcError>, Arc<Ending>>;
 
 /// What should become of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl Worker {
             Ok(answer) => answer?,
             Err(_) => return Err(Fault::Handshake(limit.as_millis())),
         };
-        let mut value = answer.map_err(Fault::Refused)?;
+        let mut value = answer.map_err(Fault::Refused)?.into_value();
         self.desk.mask.cover_value(&mut value);
         let hello = Hello::read(value).map_err(Fault::Greeting)?;
         let _ = self.hello.set(hello);
@@ -215,7 +215,7 @@ impl Worker {
         method: &str,
         params: impl Serialize,
         context: Option<Context>,
-    ) -> Result<Result<Value, RpcError>, Fault> {
+    ) -> Result<Result<Json, RpcError>, Fault> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let line = Outgoing::line(Some(&id.to_string()), method, params)
             .map_err(|error| Fault::Greeting(format!("could not be asked for: {error}")))?;
@@ -416,7 +416,7 @@ impl Desk {
         }
     }
 
-    fn answer(&self, id: Option<u64>, result: Result<Value, RpcError>) {
+    fn answer(&self, id: Option<u64>, result: Result<Json, RpcError>) {
         let result = result.map_err(|mut error| {
             self.mask.cover(&mut error.message);
             if let Some(data) = &mut error.data {

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 use tokio::time::Instant;
-use toolcrib_core::Call;
+use toolcrib_core::{Call, Object};
 
 /// The parameters of `execute`.
 #[derive(Debug, Serialize)]
 pub struct Execute<'a> {
-    pub input: &'a Map<String, Value>,
+    /// As the caller wrote it.
+    pub input: &'a Object,
     pub context: About<'a>,
     /// Which tool, for a worker that has several.
     #[serde(skip_serializing_if = "Option::is_none")]

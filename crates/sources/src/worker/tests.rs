@@ -61,7 +61,7 @@ fn cut(text: &[u8], places: &[usize]) -> Vec<Vec<u8>> {
 fn result(id: u64, value: Value) -> Line {
     Line::Message(Box::new(Message::Answer {
         id: Some(id),
-        result: Ok(value),
+        result: Ok(value.into()),
     }))
 }
 

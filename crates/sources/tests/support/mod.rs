@@ -121,7 +121,7 @@ impl World {
         let arguments = arguments.as_object().unwrap().clone();
         let request = Request {
             tool: tool.into(),
-            arguments,
+            arguments: arguments.into(),
             caller,
             context: Context::noop(),
         };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolcrib_core::{Context, ErrorCode, Health, Progress};
+use toolcrib_core::{Caller, Context, ErrorCode, Health, Json, Object, Progress, Request};
 
 use crate::program::python_1_1;
 use crate::world::World;
@@ -119,6 +119,39 @@ def execute(id, params):
     assert!(!said.contains("jsonrpc"), "{said}");
 }
 
+/// What the program wrote reaches the caller as it is, and what the caller wrote the program.
+#[tokio::test]
+async fn json_passes_as_it_is_written() {
+    let world = World::new();
+    world.python(
+        "echo",
+        r#"
+def execute(id, params):
+    raw = line[line.index('"input":') + 8:line.index(',"context"')]
+    depth = params["input"].get("depth", 0)
+    say('{"jsonrpc": "2.0", "id": "%s", "result": {"raw": %s, "n": 1.50, "deep": %s}}'
+        % (id, json.dumps(raw), "[" * depth + "12345678901234567890123" + "]" * depth))
+"#,
+    );
+    world.open().await;
+    let exact = r#"{"z": 1.0, "n": 123456789012345678901234567890, "e": "\u0041"}"#;
+    let request = Request {
+        tool: "echo".into(),
+        arguments: Object::parse(exact).unwrap(),
+        caller: Caller::new("test"),
+        context: Context::noop(),
+    };
+    let view = world.crib.view("default");
+    let outcome = view.call(request).await.unwrap().outcome;
+    let told = outcome.structured.unwrap();
+    assert_eq!(told["raw"], exact);
+    let end = r#""n": 1.50, "deep": 12345678901234567890123}"#;
+    assert!(told.text().ends_with(end), "{told}");
+    let deep = world.call("echo", json!({"depth": 1000})).await.unwrap();
+    assert!(deep.is_error);
+    assert!(deep.output.contains("nested more than"), "{}", deep.output);
+}
+
 #[tokio::test]
 async fn results_become_outcomes() {
     let world = World::new();
@@ -138,7 +171,7 @@ async fn results_become_outcomes() {
         let outcome = world.call("any", json!({"result": result})).await.unwrap();
         assert!(!outcome.is_error, "{result}");
         assert_eq!(outcome.output, output, "{result}");
-        assert_eq!(outcome.structured, structured, "{result}");
+        assert_eq!(outcome.structured, structured.map(Json::from), "{result}");
     }
     for failed in [
         json!({"output": "x", "isError": true}),

@@ -77,7 +77,7 @@ export const nothing = { description: "No tool" };
             .await;
         assert_eq!(output, "Hello Ada! Hello Ada!", "{runtime}");
         let outcome = world.call("math_add", json!({})).await.unwrap();
-        assert_eq!(outcome.structured, Some(json!({"sum": 3})), "{runtime}");
+        assert_eq!(outcome.structured.unwrap(), json!({"sum": 3}), "{runtime}");
         let error = world.refused("greet", json!({"name": 5})).await;
         assert_eq!(error.code, ErrorCode::InvalidArguments, "{runtime}");
         let litter = std::fs::read_dir(world.tools()).unwrap().count();

@@ -453,7 +453,7 @@ pub fn through(
 ) -> impl Future<Output = CallResult> + 'static {
     let request = Request {
         tool: tool.into(),
-        arguments: arguments.as_object().unwrap().clone(),
+        arguments: arguments.as_object().unwrap().clone().into(),
         caller: Caller::new("test"),
         context,
     };

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
-use toolcrib_core::BoxFuture;
 use toolcrib_core::store::{CallBook, CallRecord, Recorded, StoreError};
+use toolcrib_core::{BoxFuture, Object};
 
 use super::call_writer::Writer;
 use super::db::Db;
@@ -137,7 +136,7 @@ impl CallBook for CallLog {
         Box::pin(self.ask(|answer| Ask::Write(Box::new(record), answer)))
     }
 
-    fn argument_hash(&self, arguments: &Map<String, Value>) -> Option<String> {
+    fn argument_hash(&self, arguments: &Object) -> Option<String> {
         Some(self.key.hash(arguments))
     }
 }

@@ -3,6 +3,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use toolcrib_core::Object;
 
 use crate::file::hex;
 
@@ -39,9 +40,15 @@ impl ArgumentKey {
     }
 
     /// The same for equal arguments, whatever the order of their keys.
-    pub(super) fn hash(&self, arguments: &Map<String, Value>) -> String {
+    pub(super) fn hash(&self, arguments: &Object) -> String {
         let mut text = Vec::with_capacity(256);
-        write_map(&mut text, arguments);
+        write_map(&mut text, arguments.map());
+        // Their values are rounded, and two numbers that differ must not look like one.
+        let mut large = arguments.json().large_numbers();
+        large.sort_unstable();
+        large
+            .iter()
+            .for_each(|number| text.extend_from_slice(number.as_bytes()));
         let mut mac = self.0.clone();
         mac.update(&text);
         hex(&mac.finalize().into_bytes())
@@ -135,10 +142,8 @@ mod tests {
     use serde_json::json;
 
     fn hash(key: &[u8], value: Value) -> String {
-        let Value::Object(map) = value else {
-            panic!("not an object");
-        };
-        ArgumentKey::new(key).unwrap().hash(&map)
+        let arguments = Object::parse(&value.to_string()).unwrap();
+        ArgumentKey::new(key).unwrap().hash(&arguments)
     }
 
     #[test]
@@ -160,6 +165,17 @@ mod tests {
             hash(b"k", json!({"a": ["b,c"]})),
             hash(b"k", json!({"a": ["b", "c"]}))
         );
+    }
+
+    #[test]
+    fn large_numbers_are_told_apart() {
+        let hash = |text: &str| {
+            let arguments = Object::parse(text).unwrap();
+            ArgumentKey::new(b"k").unwrap().hash(&arguments)
+        };
+        let one = hash(r#"{"n": 100000000000000000000001, "m": 1}"#);
+        assert_ne!(one, hash(r#"{"n": 100000000000000000000002, "m": 1}"#));
+        assert_eq!(one, hash(r#"{"m": 1, "n": 100000000000000000000001}"#));
     }
 
     #[test]

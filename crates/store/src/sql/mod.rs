@@ -23,9 +23,9 @@ mod value;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use toolcrib_core::Object;
 use toolcrib_core::store::StoreError;
 
 pub use call_log::{CallLog, LogState};
@@ -118,7 +118,7 @@ impl Store {
     }
 
     /// The keyed hash that a call's record holds in place of its arguments.
-    pub fn argument_hash(&self, arguments: &Map<String, Value>) -> String {
+    pub fn argument_hash(&self, arguments: &Object) -> String {
         self.0.key.hash(arguments)
     }
 

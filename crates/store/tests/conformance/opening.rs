@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::json;
+use toolcrib_core::Object;
 use toolcrib_core::store::{CallBook, CustomTool, StoreError};
 use toolcrib_store::{Revisions, Store};
 
@@ -170,7 +171,7 @@ pub async fn many_open_a_new_store_at_once(site: Site) {
                 .create(CustomTool::new(&format!("t{n}"), "x"))
                 .await
                 .unwrap();
-            store.argument_hash(&Map::new())
+            store.argument_hash(&Object::default())
         })
     });
     let mut hashes = Vec::new();
@@ -193,8 +194,8 @@ pub async fn many_open_a_new_store_at_once(site: Site) {
 
 pub async fn hashes_are_of_this_store(site: Site) {
     let store = site.open().await;
-    let arguments = Map::from_iter([("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))]);
-    let turned = Map::from_iter([("b".to_owned(), json!(2)), ("a".to_owned(), json!(1))]);
+    let arguments = Object::from_iter([("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))]);
+    let turned = Object::from_iter([("b".to_owned(), json!(2)), ("a".to_owned(), json!(1))]);
     let hash = store.argument_hash(&arguments);
     assert_eq!(hash.len(), 64);
     let same = store.call_log().argument_hash(&turned);

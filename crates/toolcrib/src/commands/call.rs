@@ -3,15 +3,15 @@
 use std::io::Read;
 
 use clap::Args;
-use serde_json::{Map, Value};
-use toolcrib_core::ErrorCode;
-use toolcrib_core::words::CommandLine;
+use serde_json::Value;
+use toolcrib_core::words::{CommandLine, line};
+use toolcrib_core::{Block, BlockKind, ErrorCode, Json, JsonError, Object};
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
 use crate::error::EXIT_TOOL_FAILED;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, plain};
 use crate::wire::OutcomeView;
 
 /// The most that is read from stdin.
@@ -69,6 +69,19 @@ pub fn print(printer: Printer, outcome: &OutcomeView) {
             attachment.mime_type
         ));
     }
+    let blocks = outcome.content.iter().flatten();
+    let blocks = blocks.filter_map(|block| Block::read(block.text()));
+    for block in blocks.filter(|block| !block.is_text()) {
+        let what = match block.kind() {
+            BlockKind::Text | BlockKind::Other => "content",
+            BlockKind::Image => "image",
+            BlockKind::Audio => "audio",
+            BlockKind::Resource => "resource",
+            BlockKind::ResourceLink => "link",
+        };
+        let label = line(&block.label());
+        printer.note(format!("{what} ({}): `--json` holds it", plain(&label)));
+    }
     if outcome.is_error {
         let detail = outcome
             .metadata
@@ -83,13 +96,9 @@ pub fn is_pair(argument: &str) -> bool {
     !argument.trim_start().starts_with('{') && argument != "-"
 }
 
-pub fn read_arguments(
-    given: &[String],
-    schema: &Value,
-    tool: &str,
-) -> Result<Map<String, Value>, Failure> {
+pub fn read_arguments(given: &[String], schema: &Value, tool: &str) -> Result<Object, Failure> {
     match given {
-        [] => Ok(Map::new()),
+        [] => Ok(Object::default()),
         [one] if one == "-" => {
             let mut text = String::new();
             std::io::stdin()
@@ -99,10 +108,14 @@ pub fn read_arguments(
             parse_object(&text, tool)
         }
         [one] if !is_pair(one) => parse_object(one, tool),
-        pairs => pairs
-            .iter()
-            .map(|pair| read_pair(pair, schema, tool))
-            .collect(),
+        pairs => {
+            let mut arguments = Object::default();
+            for pair in pairs {
+                let (key, value) = read_pair(pair, schema, tool)?;
+                arguments.set(&key, &value);
+            }
+            Ok(arguments)
+        }
     }
 }
 
@@ -113,15 +126,18 @@ fn bad(message: &str, tool: &str) -> Failure {
     ))
 }
 
-fn parse_object(text: &str, tool: &str) -> Result<Map<String, Value>, Failure> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(bad("the arguments are JSON, but not an object", tool)),
-        Err(error) => Err(bad("the arguments are not valid JSON", tool).cause(error)),
+fn parse_object(text: &str, tool: &str) -> Result<Object, Failure> {
+    match Object::parse(text) {
+        Ok(object) => Ok(object),
+        Err(JsonError::NoObject) => Err(bad("the arguments are JSON, but not an object", tool)),
+        Err(JsonError::Syntax(error)) => {
+            Err(bad("the arguments are not valid JSON", tool).cause(error))
+        }
+        Err(error) => Err(bad("the arguments can't be taken", tool).cause(error)),
     }
 }
 
-fn read_pair(pair: &str, schema: &Value, tool: &str) -> Result<(String, Value), Failure> {
+fn read_pair(pair: &str, schema: &Value, tool: &str) -> Result<(String, Json), Failure> {
     let (key, text) = pair
         .split_once('=')
         .ok_or_else(|| bad(&format!("`{pair}` is neither JSON nor key=value"), tool))?;
@@ -133,13 +149,13 @@ fn read_pair(pair: &str, schema: &Value, tool: &str) -> Result<(String, Value), 
 }
 
 /// Reads a value as the schema wants it; what does not fit stays text, and validation says what is wrong.
-fn typed(text: &str, wanted: Option<&Value>) -> Value {
-    let plain = || Value::String(text.to_owned());
+fn typed(text: &str, wanted: Option<&Value>) -> Json {
+    let as_text = || Json::from(Value::from(text));
     match wanted {
-        Some(Value::String(kind)) if kind == "string" => plain(),
-        Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "string") => plain(),
-        Some(_) => serde_json::from_str(text).unwrap_or_else(|_| plain()),
-        None => plain(),
+        Some(Value::String(kind)) if kind == "string" => as_text(),
+        Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "string") => as_text(),
+        Some(_) => Json::parse(text).unwrap_or_else(|_| as_text()),
+        None => as_text(),
     }
 }
 
@@ -152,7 +168,7 @@ mod tests {
         let schema = json!({"properties": {"n": {"type": "integer"}, "on": {"type": "boolean"}, "s": {"type": "string"},
                                            "list": {"type": "array"}}});
         let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
-        read_arguments(&given, &schema, "t").map(Value::Object)
+        read_arguments(&given, &schema, "t").map(|arguments| arguments.json().value().clone())
     }
 
     #[test]
@@ -168,6 +184,13 @@ mod tests {
     fn json_is_taken_as_it_is() {
         assert_eq!(read(&[r#"{"n": 3}"#]).unwrap(), json!({"n": 3}));
         assert_eq!(read(&[]).unwrap(), json!({}));
+        let text = r#"{"n": 123456789012345678901234567890}"#.to_owned();
+        let taken = read_arguments(std::slice::from_ref(&text), &Value::Null, "t").unwrap();
+        assert_eq!(taken.text(), text);
+        let schema = json!({"properties": {"n": {"type": "integer"}}});
+        let pair = "n=123456789012345678901234567890".to_owned();
+        let taken = read_arguments(&[pair], &schema, "t").unwrap();
+        assert_eq!(taken.text(), r#"{"n":123456789012345678901234567890}"#);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use axum::http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
-use toolcrib_core::{CallError, ErrorCode};
+use serde_json::Value;
+use toolcrib_core::{CallError, ErrorCode, Object};
 use toolcrib_sources::{Follow, Sources};
 
 use super::transport::{Here, There, Transport};
@@ -18,7 +18,7 @@ use crate::open::{Opened, data_folder};
 use crate::serve::socket::LOGIN_PATH;
 use crate::serve::{Served, reload};
 use crate::store_handle::StoreHandle;
-use crate::wire::{ErrorView, OutcomeView, ToolView};
+use crate::wire::{CallBody, ErrorView, OutcomeView, ToolView};
 
 /// A crib that answers.
 pub struct Reach {
@@ -184,13 +184,13 @@ impl Reach {
         self.get(&format!("/tools/{}", segment(name)?)).await
     }
 
-    pub async fn call(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-    ) -> Result<OutcomeView, Failure> {
+    pub async fn call(&self, name: &str, arguments: Object) -> Result<OutcomeView, Failure> {
         let path = format!("/tools/{}/call", segment(name)?);
-        self.post(&path, &json!({"arguments": arguments})).await
+        let body = CallBody {
+            arguments,
+            ..CallBody::default()
+        };
+        self.post(&path, &body).await
     }
 
     /// Installs the packages that this tool needs, where a command that is about it is the one to do so: a crib that

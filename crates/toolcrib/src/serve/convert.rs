@@ -3,9 +3,13 @@
 //! What an agent's model reads differs by client: some show only `structuredContent`, some only the text, some both.
 //! So wherever there is data, the text is the same data as JSON, and otherwise there is text alone.
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
-use toolcrib_core::{Attachment, AttachmentKind, CallError, ErrorCode, Outcome, Tool, View};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use toolcrib_core::{
+    Attachment, AttachmentKind, Block, CallError, Content, ErrorCode, Json, Object, Outcome, Tool,
+    View,
+};
 
 use crate::surface::ClientIds;
 
@@ -21,10 +25,13 @@ fn tool(tool: &Tool) -> Value {
     let spec = &tool.spec;
     let mut view = Map::new();
     view.insert("name".into(), tool.name().into());
-    if let Some(title) = &spec.annotations.title {
+    if let Some(title) = spec.title.as_ref().or(spec.annotations.title.as_ref()) {
         view.insert("title".into(), title.as_str().into());
     }
     view.insert("description".into(), spec.description.as_str().into());
+    if let Some(icons) = &spec.icons {
+        view.insert("icons".into(), icons.value().clone());
+    }
     view.insert("inputSchema".into(), spec.input_schema.value().clone());
     if let Some(schema) = &spec.output_schema {
         view.insert("outputSchema".into(), schema.value().clone());
@@ -34,6 +41,9 @@ fn tool(tool: &Tool) -> Value {
             view.insert("annotations".into(), Value::Object(hints));
         }
         _ => {}
+    }
+    if let Some(meta) = &spec.meta {
+        view.insert("_meta".into(), meta.json().value().clone());
     }
     Value::Object(view)
 }
@@ -51,29 +61,60 @@ pub fn ids(meta: impl Fn(&str) -> Option<Value>) -> ClientIds {
 }
 
 /// A `tools/call` result as it is written, so that no tree is built where bytes are wanted.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default)]
 pub struct ResultView<'a> {
-    content: Vec<Block>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    structured_content: Option<Value>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_error: bool,
-    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    content: Vec<BlockView>,
+    /// Data of whatever type: see [`ResultView::wrap_data`].
+    structured_content: Option<Json>,
+    is_error: Option<bool>,
     meta: Meta<'a>,
     /// What the newest revision wants of every result; older clients have never heard of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<&'static str>,
+    /// What a result of MCP's own form has beside all that.
+    rest: Object,
 }
 
-/// One piece of content.
+impl Serialize for ResultView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("content", &self.content)?;
+        if let Some(data) = &self.structured_content {
+            map.serialize_entry("structuredContent", data)?;
+        }
+        if let Some(is_error) = self.is_error {
+            map.serialize_entry("isError", &is_error)?;
+        }
+        match &self.meta {
+            Meta::Ours(ours) if ours.is_empty() => {}
+            Meta::Ours(ours) => map.serialize_entry("_meta", ours)?,
+            Meta::Theirs(None) => {}
+            Meta::Theirs(Some(theirs)) => map.serialize_entry("_meta", theirs)?,
+        }
+        if let Some(kind) = self.result_type {
+            map.serialize_entry("resultType", kind)?;
+        }
+        for (name, value) in self.rest.parts() {
+            map.serialize_entry(&name, &value)?;
+        }
+        map.end()
+    }
+}
+
+/// One piece of content: made of our words, or as a tool gave it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum BlockView {
+    Ours(OurBlock),
+    Theirs(Object),
+}
+
 #[derive(Debug, Serialize)]
 #[serde(
     tag = "type",
     rename_all = "lowercase",
     rename_all_fields = "camelCase"
 )]
-enum Block {
+enum OurBlock {
     Text { text: String },
     Image { data: String, mime_type: String },
     Audio { data: String, mime_type: String },
@@ -91,13 +132,29 @@ struct Resource {
     text: Option<String>,
 }
 
+/// The `_meta` of a result.
+#[derive(Debug)]
+enum Meta<'a> {
+    Ours(OurMeta<'a>),
+    /// A tool's own, with ours in it where something was cut.
+    Theirs(Option<Object>),
+}
+
+impl Default for Meta<'_> {
+    fn default() -> Self {
+        Meta::Theirs(None)
+    }
+}
+
+const METADATA: &str = "toolcrib/metadata";
+
 /// This product's own keys in the `_meta` of a result.
 #[derive(Debug, Default, Serialize)]
-struct Meta<'a> {
+struct OurMeta<'a> {
     #[serde(rename = "toolcrib/title", skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    #[serde(rename = "toolcrib/metadata", skip_serializing_if = "Map::is_empty")]
-    metadata: Map<String, Value>,
+    #[serde(rename = "toolcrib/metadata", skip_serializing_if = "Option::is_none")]
+    metadata: Option<Object>,
     #[serde(rename = "toolcrib/version", skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
     #[serde(rename = "toolcrib/code", skip_serializing_if = "Option::is_none")]
@@ -106,9 +163,9 @@ struct Meta<'a> {
     data: Option<&'a Value>,
 }
 
-impl Meta<'_> {
+impl OurMeta<'_> {
     fn is_empty(&self) -> bool {
-        let Meta {
+        let OurMeta {
             title,
             metadata,
             version,
@@ -116,7 +173,7 @@ impl Meta<'_> {
             data,
         } = self;
         title.is_none()
-            && metadata.is_empty()
+            && metadata.is_none()
             && version.is_none()
             && code.is_none()
             && data.is_none()
@@ -129,43 +186,81 @@ impl ResultView<'_> {
     pub fn wrap_data(&mut self, wrapped: bool) {
         if let Some(data) = self.structured_content.take() {
             let bare = data.is_object() && !wrapped;
-            self.structured_content = Some(if bare { data } else { json!({"result": data}) });
+            self.structured_content = Some(if bare { data } else { data.within("result") });
         }
     }
 }
 
 /// What a call gave, as a `tools/call` result.
 pub fn outcome(outcome: Outcome, tool: &Tool) -> ResultView<'_> {
-    let truncated = outcome.metadata.contains_key("truncated");
+    match outcome.content {
+        Some(content) => own_form(
+            *content,
+            outcome.structured,
+            outcome.metadata,
+            outcome.is_error,
+        ),
+        None => our_form(outcome, tool),
+    }
+}
+
+fn our_form(outcome: Outcome, tool: &Tool) -> ResultView<'_> {
+    let metadata = Some(outcome.metadata).filter(|metadata| !metadata.is_empty());
+    let truncated = metadata
+        .as_ref()
+        .is_some_and(|metadata| metadata.contains_key("truncated"));
     let structured = match outcome.structured {
         Some(data) if !outcome.is_error && !truncated => Some(data),
         _ => None,
     };
     let text = match &structured {
-        Some(data) => data.to_string(),
+        Some(data) => data.compact().into_owned(),
         None => outcome.output,
     };
     let mut content = Vec::with_capacity(1 + outcome.attachments.len());
     // An empty text says something only where there is nothing else.
     if !text.is_empty() || outcome.attachments.is_empty() {
-        content.push(Block::Text { text });
+        content.push(OurBlock::Text { text });
     }
     content.extend(outcome.attachments.into_iter().enumerate().map(attachment));
     ResultView {
-        content,
+        content: content.into_iter().map(BlockView::Ours).collect(),
         structured_content: structured,
-        is_error: outcome.is_error,
-        meta: Meta {
+        is_error: outcome.is_error.then_some(true),
+        meta: Meta::Ours(OurMeta {
             title: outcome.title,
-            metadata: outcome.metadata,
+            metadata,
             version: tool.spec.version.as_deref(),
-            ..Meta::default()
-        },
-        result_type: None,
+            ..OurMeta::default()
+        }),
+        ..ResultView::default()
     }
 }
 
-fn attachment((index, attachment): (usize, Attachment)) -> Block {
+/// A result in MCP's own form goes on as it came, with nothing added but how to read what was cut.
+fn own_form(
+    content: Content,
+    structured_content: Option<Json>,
+    metadata: Object,
+    is_error: bool,
+) -> ResultView<'static> {
+    let mut meta = content.meta;
+    if !metadata.is_empty() {
+        let meta = meta.get_or_insert_default();
+        meta.set(METADATA, metadata.json());
+    }
+    let blocks = content.blocks.into_iter().map(Block::into_object);
+    ResultView {
+        content: blocks.map(BlockView::Theirs).collect(),
+        structured_content,
+        is_error: (is_error || content.says_is_error).then_some(is_error),
+        meta: Meta::Theirs(meta),
+        rest: content.rest,
+        ..ResultView::default()
+    }
+}
+
+fn attachment((index, attachment): (usize, Attachment)) -> OurBlock {
     let Attachment {
         kind,
         mime_type,
@@ -174,9 +269,11 @@ fn attachment((index, attachment): (usize, Attachment)) -> Block {
         name,
     } = attachment;
     match (kind, text, data) {
-        (AttachmentKind::Image, _, Some(data)) => Block::Image { data, mime_type },
-        (_, _, Some(data)) if mime_type.starts_with("audio/") => Block::Audio { data, mime_type },
-        (AttachmentKind::Text, Some(text), _) => Block::Text { text },
+        (AttachmentKind::Image, _, Some(data)) => OurBlock::Image { data, mime_type },
+        (_, _, Some(data)) if mime_type.starts_with("audio/") => {
+            OurBlock::Audio { data, mime_type }
+        }
+        (AttachmentKind::Text, Some(text), _) => OurBlock::Text { text },
         (_, text, data) => {
             let name = name.unwrap_or_else(|| format!("attachment-{index}"));
             let safe = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
@@ -185,7 +282,7 @@ fn attachment((index, attachment): (usize, Attachment)) -> Block {
                 .map(|c| if safe(c) { c } else { '_' })
                 .collect();
             let text = data.is_none().then(|| text.unwrap_or_default());
-            Block::Resource {
+            OurBlock::Resource {
                 resource: Resource {
                     uri: format!("toolcrib://attachments/{path}"),
                     mime_type,
@@ -215,13 +312,13 @@ pub fn error(error: &CallError) -> ErrorReply<'_> {
         ErrorCode::UnknownTool => ErrorReply::Protocol(-32602, text),
         ErrorCode::Internal => ErrorReply::Protocol(-32603, text),
         code => ErrorReply::Result(Box::new(ResultView {
-            content: vec![Block::Text { text }],
-            is_error: true,
-            meta: Meta {
+            content: vec![BlockView::Ours(OurBlock::Text { text })],
+            is_error: Some(true),
+            meta: Meta::Ours(OurMeta {
                 code: Some(code.as_str()),
                 data: error.data.as_deref(),
-                ..Meta::default()
-            },
+                ..OurMeta::default()
+            }),
             ..ResultView::default()
         })),
     }
@@ -242,143 +339,5 @@ pub fn instructions(view: &View) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::serve::tests::fixture;
-
-    fn outcome(outcome: Outcome, tool: &Tool) -> Value {
-        serde_json::to_value(super::outcome(outcome, tool)).unwrap()
-    }
-
-    #[test]
-    fn a_string_is_one_text_block_alone() {
-        let tool = fixture::tool("t", fixture::echo());
-        let result = outcome(Outcome::text("hi"), &tool);
-        assert_eq!(result, json!({"content": [{"type": "text", "text": "hi"}]}));
-    }
-
-    #[test]
-    fn data_is_said_twice_and_never_when_cut_or_failed() {
-        let tool = fixture::tool("t", fixture::echo());
-        let data = || Outcome::structured(json!({"a": 1}));
-        let whole = outcome(data(), &tool);
-        assert_eq!(whole["structuredContent"], json!({"a": 1}));
-        assert_eq!(whole["content"][0]["text"], r#"{"a":1}"#);
-        let failed = outcome(
-            Outcome {
-                is_error: true,
-                ..data()
-            },
-            &tool,
-        );
-        assert_eq!(
-            (failed.get("structuredContent"), &failed["isError"]),
-            (None, &json!(true))
-        );
-        let cut = outcome(data().meta("truncated", true), &tool);
-        assert_eq!(cut.get("structuredContent"), None);
-    }
-
-    #[test]
-    fn data_that_is_no_object_is_wrapped_for_older_revisions() {
-        let tool = fixture::tool("t", fixture::echo());
-        for (data, wrapped, expected) in [
-            (json!([1, 2]), false, json!({"result": [1, 2]})),
-            (json!(7), false, json!({"result": 7})),
-            (json!({"a": 1}), false, json!({"a": 1})),
-            (json!({"a": 1}), true, json!({"result": {"a": 1}})),
-        ] {
-            let mut view = super::outcome(Outcome::structured(data.clone()), &tool);
-            view.wrap_data(wrapped);
-            let view = serde_json::to_value(view).unwrap();
-            assert_eq!(view["structuredContent"], expected);
-            assert_eq!(view["content"][0]["text"], data.to_string());
-        }
-        let mut text = super::outcome(Outcome::text("hi"), &tool);
-        text.wrap_data(true);
-        assert_eq!(
-            serde_json::to_value(text).unwrap().get("structuredContent"),
-            None
-        );
-    }
-
-    #[test]
-    fn attachments_become_the_blocks_of_their_kind() {
-        let tool = fixture::tool("t", fixture::echo());
-        let with =
-            |kind, mime: &str, text: Option<&str>, data: Option<&str>, name: Option<&str>| {
-                let attachment = Attachment {
-                    kind,
-                    mime_type: mime.to_owned(),
-                    text: text.map(str::to_owned),
-                    data: data.map(str::to_owned),
-                    name: name.map(str::to_owned),
-                };
-                let attachments = vec![attachment];
-                let view = outcome(
-                    Outcome {
-                        attachments,
-                        ..Outcome::text("")
-                    },
-                    &tool,
-                );
-                view["content"][0].clone()
-            };
-        use AttachmentKind::{File, Image, Text};
-        assert_eq!(
-            with(Image, "image/png", None, Some("AA"), None),
-            json!({"type": "image", "data": "AA", "mimeType": "image/png"})
-        );
-        assert_eq!(
-            with(File, "audio/wav", None, Some("AA"), None),
-            json!({"type": "audio", "data": "AA", "mimeType": "audio/wav"})
-        );
-        assert_eq!(
-            with(Text, "text/plain", Some("t"), None, None),
-            json!({"type": "text", "text": "t"})
-        );
-        assert_eq!(
-            with(File, "a/b", None, Some("AA"), Some("a b/c.d")),
-            json!({"type": "resource", "resource":
-                {"uri": "toolcrib://attachments/a_b_c.d", "mimeType": "a/b", "blob": "AA"}})
-        );
-        assert_eq!(
-            with(File, "a/b", None, None, None),
-            json!({"type": "resource", "resource":
-                {"uri": "toolcrib://attachments/attachment-0", "mimeType": "a/b", "text": ""}})
-        );
-    }
-
-    #[test]
-    fn what_the_crib_adds_is_in_meta() {
-        let mut tool = fixture::tool("t", fixture::echo());
-        tool.spec.version = Some("1.2".into());
-        let view = outcome(Outcome::text("hi").title("Said").meta("a", 1), &tool);
-        assert_eq!(
-            view["_meta"],
-            json!({"toolcrib/title": "Said", "toolcrib/metadata": {"a": 1}, "toolcrib/version": "1.2"})
-        );
-    }
-
-    #[test]
-    fn errors_follow_the_table() {
-        for code in ErrorCode::ALL {
-            let refused = CallError::new(code, "no").hint("do");
-            match (code, error(&refused)) {
-                (ErrorCode::UnknownTool, ErrorReply::Protocol(number, _)) => {
-                    assert_eq!(number, -32602)
-                }
-                (ErrorCode::Internal, ErrorReply::Protocol(number, _)) => {
-                    assert_eq!(number, -32603)
-                }
-                (_, ErrorReply::Result(result)) => {
-                    let result = serde_json::to_value(result).unwrap();
-                    assert_eq!(result["isError"], true);
-                    assert_eq!(result["content"][0]["text"], "no\nhint: do");
-                    assert_eq!(result["_meta"]["toolcrib/code"], code.as_str());
-                }
-                (code, ErrorReply::Protocol(..)) => panic!("{code} is no protocol error"),
-            }
-        }
-    }
-}
+#[path = "convert_tests.rs"]
+mod tests;

@@ -1,8 +1,10 @@
 //! One call on the wire: its body, its outcome, and the one shape of every error.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use toolcrib_core::{Attachment, AttachmentKind, CallError, ErrorCode, Outcome};
+use serde_json::Value;
+use toolcrib_core::{
+    Attachment, AttachmentKind, Block, CallError, Content, ErrorCode, Json, Object, Outcome,
+};
 use utoipa::ToSchema;
 
 /// What a call sends. An empty body means no arguments.
@@ -12,7 +14,7 @@ pub struct CallBody {
     /// The tool's arguments, by name.
     #[serde(default)]
     #[schema(value_type = Object)]
-    pub arguments: Map<String, Value>,
+    pub arguments: Object,
     /// The run that this call belongs to; stands for `sessionId` where that is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
@@ -31,16 +33,29 @@ pub struct OutcomeView {
     /// The text an agent reads. A long one is cut and says how to read on.
     pub output: String,
     #[schema(value_type = Object)]
-    pub metadata: Map<String, Value>,
+    pub metadata: Object,
     pub attachments: Vec<AttachmentView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structured: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    pub structured: Option<Json>,
+    /// The blocks of a result in MCP's own form, in their order; `output` holds the words of the text blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub content: Option<Vec<Object>>,
+    /// The `_meta` of such a result.
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Object>,
     pub is_error: bool,
 }
 
 impl From<Outcome> for OutcomeView {
     // By value: an outcome may be large and is not needed after it was sent.
     fn from(outcome: Outcome) -> OutcomeView {
+        let content = outcome.content.map(|content| *content);
+        let (blocks, meta) = content
+            .map(|content| (content.blocks, content.meta))
+            .unzip();
         OutcomeView {
             title: outcome.title,
             output: outcome.output,
@@ -51,6 +66,8 @@ impl From<Outcome> for OutcomeView {
                 .map(AttachmentView::from)
                 .collect(),
             structured: outcome.structured,
+            content: blocks.map(|blocks| blocks.into_iter().map(Block::into_object).collect()),
+            meta: meta.flatten(),
             is_error: outcome.is_error,
         }
     }
@@ -66,6 +83,14 @@ impl From<OutcomeView> for Outcome {
             metadata: view.metadata,
             attachments: view.attachments.into_iter().map(Attachment::from).collect(),
             structured: view.structured,
+            content: view.content.map(|blocks| {
+                let blocks = blocks.iter().map(|block| Block::read(block.text()));
+                Box::new(Content {
+                    blocks: blocks.flatten().collect(),
+                    meta: view.meta,
+                    ..Content::default()
+                })
+            }),
             is_error: view.is_error,
         }
     }
@@ -209,8 +234,14 @@ mod tests {
             data: Some("AAAA".into()),
             name: None,
         };
+        let content = Content {
+            blocks: vec![Block::text("hi")],
+            meta: Some(Object::parse(r#"{"a/b": 1.0}"#).unwrap()),
+            ..Content::default()
+        };
         let outcome = Outcome {
             attachments: vec![attachment],
+            content: Some(Box::new(content)),
             is_error: true,
             ..Outcome::structured(json!({"a": 1})).meta("n", 1)
         };
@@ -221,8 +252,11 @@ mod tests {
             json!([{"type": "image", "mimeType": "image/png", "data": "AAAA"}])
         );
         assert_eq!(sent["isError"], true);
+        assert_eq!(sent["content"], json!([{"type": "text", "text": "hi"}]));
         let back: OutcomeView = serde_json::from_value(sent).unwrap();
         assert_eq!(Outcome::from(back), outcome);
+        let plain = serde_json::to_value(OutcomeView::from(Outcome::text(""))).unwrap();
+        assert_eq!((plain.get("content"), plain.get("_meta")), (None, None));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use toolcrib_core::Object;
 use toolcrib_core::store::CustomTool;
 use toolcrib_sources::registered::{Examination, HIDDEN};
 use utoipa::ToSchema;
@@ -229,7 +230,7 @@ pub struct TestBody {
     /// The tool's arguments, by name.
     #[serde(default)]
     #[schema(value_type = Object)]
-    pub input: Map<String, Value>,
+    pub input: Object,
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod confined;
 mod conformance;
 mod definitions;
 mod degraded;
+mod exact;
 mod examples;
 mod grants;
 mod hints;

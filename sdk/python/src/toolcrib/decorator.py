@@ -26,6 +26,8 @@ FIELDS = {
     "tags": "tags",
     "aliases": "aliases",
     "metadata": "metadata",
+    "icons": "icons",
+    "meta": "_meta",
     "timeout_ms": "timeoutMs",
     "output_schema": "outputSchema",
     "permissions": "permissions",
@@ -112,10 +114,15 @@ def check(option: str, value: Any) -> Any:
         return check_keys(option, value, PERMISSIONS)
     if option == "sandbox":
         return check_keys(option, value, SANDBOX)
-    if option == "metadata":
+    if option in ("metadata", "meta"):
         if not isinstance(value, dict):
-            raise TypeError(f"metadata is a dict, not {value!r}")
+            raise TypeError(f"{option} is a dict, not {value!r}")
         return value
+    if option == "icons":
+        icons = list(value) if isinstance(value, (list, tuple)) else None
+        if icons is None or not all(isinstance(icon, dict) and isinstance(icon.get("src"), str) for icon in icons):
+            raise TypeError(f"icons is a list of dicts, each with a string 'src', not {value!r}")
+        return icons
     if option == "timeout_ms":
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
             raise TypeError(f"timeout_ms is a number of milliseconds above 0, not {value!r}")
@@ -205,6 +212,8 @@ if TYPE_CHECKING:
         tags: Optional[Iterable[str]] = None,
         aliases: Optional[Iterable[str]] = None,
         metadata: Optional[dict[str, Any]] = None,
+        icons: Optional[Iterable[dict[str, Any]]] = None,
+        meta: Optional[dict[str, Any]] = None,
         version: Optional[str] = None,
         output_schema: Optional[Union[dict[str, Any], type]] = None,
         permissions: Optional[dict[str, Any]] = None,

@@ -6,9 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# What a JSON reader takes as an integer without loss.
-LEAST, MOST = -(2**63), 2**64 - 1
-
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -50,11 +47,8 @@ def type_name(value: object) -> str:
 def plain(value: Any) -> Any:
     """The value as JSON has it; `NoJson` names the type that has no such form."""
     kind = type(value)
-    if kind is str or kind is bool or value is None:
+    if kind is str or kind is bool or kind is int or value is None:
         return value
-    if kind is int:
-        # A larger one would lose digits, or not be read at all; as text it stays what it is.
-        return value if LEAST <= value <= MOST else str(value)
     if kind is float:
         return value if value - value == 0 else None  # JSON has neither NaN nor infinity
     if kind is dict:
@@ -86,7 +80,9 @@ def special(value: Any) -> Any:
     if getattr(kind, "__members__", None) is not None and hasattr(value, "_value_"):
         return plain(value._value_)  # an Enum
     if hasattr(kind, "model_dump") and hasattr(kind, "model_fields"):
-        return plain(value.model_dump(mode="json", by_alias=True))
+        # In MCP's own types a field that is None was never said.
+        unsaid = module.split(".")[0] == "mcp"
+        return plain(value.model_dump(mode="json", by_alias=True, exclude_none=unsaid))
     if hasattr(kind, "__dataclass_fields__"):
         from dataclasses import fields
 

@@ -36,7 +36,19 @@ export interface Described {
   problems: Problem[];
 }
 
-const OPTIONS = ["version", "tags", "aliases", "metadata", "annotations", "timeoutMs", "permissions", "sandbox"];
+const OPTIONS = [
+  "title",
+  "icons",
+  "_meta",
+  "version",
+  "tags",
+  "aliases",
+  "metadata",
+  "annotations",
+  "timeoutMs",
+  "permissions",
+  "sandbox",
+];
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 interface Definition extends Record<string, unknown> {

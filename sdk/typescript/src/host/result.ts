@@ -4,8 +4,15 @@ import fs from "node:fs";
 import { isObject } from "./script.js";
 import { tellPath } from "./failure.js";
 
-/** The JSON of a result. */
+/** The JSON of a result. Half a character, which no reader takes, becomes the sign for one that is lost. */
 export function resultJson(result: unknown): string {
+  return jsonOf(result).replace(HALVES, "$1\\ufffd");
+}
+
+/** Escapes that are no text of their own: JSON writes only halves of characters so. */
+const HALVES = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+
+function jsonOf(result: unknown): string {
   if (typeof result === "string") return JSON.stringify(result);
   if (result === undefined) return '""';
   if (result instanceof Error) throw result;

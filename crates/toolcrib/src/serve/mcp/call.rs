@@ -4,8 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use toolcrib_core::{Answer as CallAnswer, Progress};
+use toolcrib_core::{Answer as CallAnswer, Object, Progress};
 
 use super::asker::Asker;
 use super::conversation::Outlet;
@@ -33,9 +32,9 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
             "`name` must be the name of a tool",
         );
     };
-    let arguments: Result<Map<String, Value>, _> = match request.params.get("arguments") {
-        None => Ok(Map::new()),
-        Some(raw) => serde_json::from_str(raw.get()),
+    let arguments = match request.params.get("arguments") {
+        None => Ok(Object::default()),
+        Some(raw) => Object::new(raw.to_owned()),
     };
     let arguments = match arguments {
         Ok(arguments) => arguments,

@@ -104,6 +104,9 @@ def gossip(ctx: Context, how: str = "") -> str:
         "progress",
         "structured",
         "contract",
+        "escaped",
+        "escaped-error",
+        "own",
         "forms",
         "big",
     ];

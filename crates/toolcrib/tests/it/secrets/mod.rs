@@ -46,6 +46,7 @@ import base64, json, os, sys, urllib.parse
 key = os.environ.get("API_KEY", "no key")
 literal = os.environ["MODE"]
 both = key + " " + literal
+escaped = "".join("\\u%04x" % ord(c) for c in both)
 def say(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 for line in sys.stdin:
@@ -93,6 +94,24 @@ for line in sys.stdin:
             "extra " + key: both, "structured": {"s": both}, "attachments": [
             {"type": "text", "mimeType": "text/plain", "text": both, "name": both},
             {"type": "file", "mimeType": "a/b", "data": base64.b64encode(both.encode()).decode()}]})
+    elif how == "escaped":
+        print('{"jsonrpc": "2.0", "method": "progress", "params": {"id": "%s", "title": "%s", "data": {"%s": ["%s"]}}}'
+            % (id, escaped, escaped, escaped), flush=True)
+        print('{"jsonrpc": "2.0", "id": "%s", "result": {"a": "%s", "a": ["%s"], "%s": 1}}'
+            % (id, escaped, escaped, escaped), flush=True)
+    elif how == "escaped-error":
+        print('{"jsonrpc": "2.0", "id": "%s", "error": {"code": -32001, "message": "%s", "data": {"%s": "%s"}}}'
+            % (id, escaped, escaped, escaped), flush=True)
+    elif how == "own":
+        data = base64.b64encode(both.encode()).decode()
+        print(('{"jsonrpc": "2.0", "id": "%s", "result": {"content": ['
+            '{"type": "text", "text": "S", "annotations": {"audience": ["user"], "lastModified": "S"}, "_meta": {"S": "S"}},'
+            '{"type": "image", "data": "D", "mimeType": "S"}, {"type": "audio", "d\\u0061ta": "D", "mimeType": "a/b"},'
+            '{"type": "resource", "resource": {"uri": "a:S", "text": "S"}},'
+            '{"type": "resource", "resource": {"uri": "a:b", "blob": "D"}},'
+            '{"type": "resource_link", "uri": "a:S", "name": "S", "description": "S"}],'
+            '"structuredContent": {"S": "S"}, "_meta": {"S": {"a": "S"}}}}' % id)
+            .replace("S", escaped).replace("D", data), flush=True)
     elif how == "forms":
         say(id=id, result="\n".join([json.dumps(key), json.dumps(json.dumps(key)), urllib.parse.quote(key),
             urllib.parse.quote_plus(key), urllib.parse.quote(key, safe=""),
