@@ -121,32 +121,38 @@ impl Serve {
             () = let_go(&opened) => {}
             () = asked_to_stop() => {}
         }
-        served.shutdown.cancel();
-        if !scene.printer.is_json() {
-            scene.printer.remark(format!(
-                "{DIM}stopping; a call still running gets five seconds{DIM:#}"
-            ));
-        }
-        tokio::select! {
-            _ = async {
-                let _ = server.await;
-                if let Some(socket) = socket {
-                    let _ = socket.await;
-                }
-            } => {}
-            // Asked twice, it does not wait.
-            () = asked_to_stop() => {}
-        }
-        // What still runs has had its grace. It ends before the book is closed, so that its end is on record.
-        // A worker that is given up now is asked to end before it is killed.
-        opened.place.workers.closing();
-        served.given_up.cancel();
-        let _ = tokio::time::timeout(LAST_CALLS, served.calls_ended()).await;
-        tokio::select! {
-            () = opened.close() => {}
-            () = asked_to_stop() => {}
-        }
+        let ended = async {
+            let _ = server.await;
+            if let Some(socket) = socket {
+                let _ = socket.await;
+            }
+        };
+        stop(scene, &opened, &served, ended).await;
         Ok(0)
+    }
+}
+
+/// Stops in good order; `ended` comes back when nobody is connected any more.
+async fn stop(scene: &Scene, opened: &Opened, served: &Served, ended: impl Future<Output = ()>) {
+    served.shutdown.cancel();
+    if !scene.printer.is_json() {
+        scene.printer.remark(format!(
+            "{DIM}stopping; a call still running gets five seconds{DIM:#}"
+        ));
+    }
+    tokio::select! {
+        () = ended => {}
+        // Asked twice, it does not wait.
+        () = asked_to_stop() => {}
+    }
+    // What still runs has had its grace. It ends before the book is closed, so that its end is on record.
+    // A worker that is given up now is asked to end before it is killed.
+    opened.place.workers.closing();
+    served.given_up.cancel();
+    let _ = tokio::time::timeout(LAST_CALLS, served.calls_ended()).await;
+    tokio::select! {
+        () = opened.close() => {}
+        () = asked_to_stop() => {}
     }
 }
 

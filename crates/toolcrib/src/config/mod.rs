@@ -10,6 +10,7 @@ mod profiles;
 pub mod project;
 pub mod secrets;
 mod settings;
+mod tighten;
 
 pub use folders::{local_folders, trust_entries};
 pub use profiles::profiles;

@@ -1,7 +1,7 @@
 //! Settings as they hold, after all layers are laid on one another.
 
 use std::net::IpAddr;
-use std::path::{Component, Path};
+use std::path::Path;
 use std::time::Duration;
 
 use toolcrib_core::{Audit, Scope};
@@ -14,6 +14,7 @@ use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
 use super::folders::{expand, folders};
 use super::private::{check_named, real, user_config};
+use super::tighten::{at_most, tightening_only};
 use super::{ConfigError, Project, project_config, secrets};
 use crate::env::{self, Env};
 
@@ -120,9 +121,6 @@ impl Settings {
             Some(path) => tightening_only(path, file::read(path)?)?,
             None => ConfigFile::default(),
         };
-        let user_outputs = user.outputs.clone().unwrap_or_default();
-        let own_outputs = own.outputs.clone().unwrap_or_default();
-        let default_limits = OutputLimits::default();
         let user_audit = user.audit.clone().unwrap_or_default();
 
         let timeout = number(env, env::DEFAULT_TIMEOUT)?
@@ -140,31 +138,15 @@ impl Settings {
         let health = number(env, env::HEALTH_CHECK_INTERVAL)?
             .or(user.health_check_interval)
             .unwrap_or(DEFAULT_HEALTH_MS);
-        let host = flags
-            .host
-            .as_deref()
-            .or(env.text(env::HOST))
-            .or(user.host.as_deref());
-        let port = match (flags.port, number(env, env::PORT)?) {
-            (Some(port), _) => port,
-            (None, Some(port)) => {
-                u16::try_from(port).map_err(|_| bad_variable(env::PORT, "a port, 0 to 65535"))?
-            }
-            (None, None) => user.port.unwrap_or(DEFAULT_PORT),
-        };
         let folders = folders(env, project, trusted, custom_tools, &user, &own);
         for folder in folders.iter().filter(|one| one.scope == Scope::Global) {
             check_named(&folder.path)?;
         }
+        let data = env.data_folder().unwrap_or_default();
         Ok(Settings {
-            host: address(host.unwrap_or("127.0.0.1"))?,
-            port,
-            store: store_named(
-                env,
-                &env.data_folder().unwrap_or_default(),
-                user.store.clone(),
-            )?
-            .to_string(),
+            host: host(env, flags, &user)?,
+            port: port(env, flags, &user)?,
+            store: store_named(env, &data, user.store.clone())?.to_string(),
             default_timeout: Duration::from_millis(timeout),
             custom_tools_enabled: custom_tools,
             max_pool_size: pool_size as usize,
@@ -182,16 +164,7 @@ impl Settings {
             secrets: secrets::sources(&user.secrets.clone().unwrap_or_default(), |path| {
                 expand(env, path)
             })?,
-            outputs: OutputLimits {
-                max_bytes: at_most(
-                    user_outputs.max_bytes.unwrap_or(default_limits.max_bytes),
-                    own_outputs.max_bytes,
-                ),
-                quota_bytes: user_outputs
-                    .quota_bytes
-                    .unwrap_or(default_limits.quota_bytes),
-                ..default_limits
-            },
+            outputs: output_limits(&user, &own),
             audit: match audit_variable(env)?.or(user_audit.mode) {
                 Some(AuditMode::Required) => Audit::Required,
                 Some(AuditMode::BestEffort) | None => Audit::BestEffort,
@@ -237,108 +210,6 @@ fn store_named(env: &Env, data: &Path, written: Option<String>) -> Result<StoreU
         )),
         false => Ok(url),
     }
-}
-
-/// A project may lower a limit, never raise it.
-fn at_most(limit: u64, own: Option<u64>) -> u64 {
-    own.map_or(limit, |own| own.min(limit))
-}
-
-/// Refuses what a project's file would loosen.
-fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile, ConfigError> {
-    let refuse = |key: &str, why: &str| {
-        let hint = format!(
-            "take it out here and set it in `~/.config/toolcrib/config.toml` if you want it: {why}"
-        );
-        Err(ConfigError::in_file(
-            path,
-            format!("`{key}` does not count in a project's file"),
-            hint,
-        ))
-    };
-    if own.tools_dir.is_some() {
-        return refuse(
-            "tools_dir",
-            "a project may not replace the user's own tools",
-        );
-    }
-    if own.store.is_some() {
-        return refuse("store", "a project may not decide where your records lie");
-    }
-    if own.audit.is_some() {
-        return refuse(
-            "audit",
-            "a project may not decide how your calls are recorded",
-        );
-    }
-    if own.custom_tools_enabled == Some(true) {
-        return refuse(
-            "custom_tools_enabled = true",
-            "a project may turn programs off, never on",
-        );
-    }
-    if own.python.is_some() {
-        return refuse(
-            "python",
-            "a project may not decide what runs your own tools; it may have a `.venv`",
-        );
-    }
-    if own.sandbox_enabled.is_some() {
-        return refuse(
-            "sandbox_enabled",
-            "a project may not decide whether its tools are confined",
-        );
-    }
-    if own.tools.is_some() {
-        return refuse("tools", "a project may not decide what its tools may do");
-    }
-    if own.secrets.is_some() {
-        return refuse(
-            "secrets",
-            "a project may not decide which of your secrets are read",
-        );
-    }
-    if own.javascript.is_some() {
-        return refuse(
-            "javascript",
-            "a project may not decide what runs your own tools",
-        );
-    }
-    if own.scan == Some(ScanMode::Warn) {
-        return refuse("scan = \"warn\"", "a project may only say \"strict\"");
-    }
-    if own.health_check_interval.is_some() {
-        return refuse(
-            "health_check_interval",
-            "a project may not decide how often workers are asked",
-        );
-    }
-    if own.host.is_some() || own.port.is_some() {
-        let key = if own.host.is_some() { "host" } else { "port" };
-        return refuse(key, "a project may not decide where the crib listens");
-    }
-    if own
-        .outputs
-        .as_ref()
-        .is_some_and(|outputs| outputs.quota_bytes.is_some())
-    {
-        return refuse(
-            "outputs.quota_bytes",
-            "a project may not decide how much disk is used",
-        );
-    }
-    for dir in own.tool_dirs.iter().flatten() {
-        let inside = Path::new(dir)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        if !inside || dir.starts_with('~') {
-            return refuse(
-                &format!("tool_dirs = [\"{dir}\"]"),
-                "a project's folders lie inside it",
-            );
-        }
-    }
-    Ok(own)
 }
 
 /// Does the user's own file, as it is now, let a tool of this name out of its walls? Where it can't be read it may.
@@ -417,6 +288,32 @@ fn bad_variable(name: &str, wanted: &str) -> ConfigError {
         format!("is not {wanted}"),
         "correct it or unset it",
     )
+}
+
+fn output_limits(user: &ConfigFile, own: &ConfigFile) -> OutputLimits {
+    let user = user.outputs.clone().unwrap_or_default();
+    let own = own.outputs.clone().unwrap_or_default();
+    let default = OutputLimits::default();
+    OutputLimits {
+        max_bytes: at_most(user.max_bytes.unwrap_or(default.max_bytes), own.max_bytes),
+        quota_bytes: user.quota_bytes.unwrap_or(default.quota_bytes),
+        ..default
+    }
+}
+
+fn port(env: &Env, flags: &Flags, user: &ConfigFile) -> Result<u16, ConfigError> {
+    match (flags.port, number(env, env::PORT)?) {
+        (Some(port), _) => Ok(port),
+        (None, Some(port)) => {
+            u16::try_from(port).map_err(|_| bad_variable(env::PORT, "a port, 0 to 65535"))
+        }
+        (None, None) => Ok(user.port.unwrap_or(DEFAULT_PORT)),
+    }
+}
+
+fn host(env: &Env, flags: &Flags, user: &ConfigFile) -> Result<IpAddr, ConfigError> {
+    let said = flags.host.as_deref().or(env.text(env::HOST));
+    address(said.or(user.host.as_deref()).unwrap_or("127.0.0.1"))
 }
 
 /// Any address of this machine; `serve` asks for tokens, and does not start without them anywhere but on loopback.

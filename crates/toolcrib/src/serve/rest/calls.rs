@@ -11,7 +11,7 @@ use toolcrib_core::{CallError, ErrorCode};
 use toolcrib_store::{CallCursor, CallFilter, Calls, Ending};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, json, named};
+use super::{ErrorResponse, bad_request, json, named, queried};
 use crate::serve::Served;
 use crate::store_handle::refused;
 use crate::wire::{ErrorView, RecordList, RecordView};
@@ -58,12 +58,10 @@ pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(asked) = filter.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}")).hint(
-            "it takes `tool`, `client`, `agent`, `outcome`, `since`, `until`, `limit` and `cursor`",
-        )
-    })?;
+    let asked = queried(
+        filter,
+        "it takes `tool`, `client`, `agent`, `outcome`, `since`, `until`, `limit` and `cursor`",
+    )?;
     let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         let error = bad_request(format!("`limit` must be from 1 to {MAX_LIMIT}"));

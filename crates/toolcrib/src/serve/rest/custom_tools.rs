@@ -13,7 +13,7 @@ use toolcrib_core::store::{CustomTool, RegisteredStatus};
 use toolcrib_core::{CallError, ErrorCode};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, body, json, named, tools};
+use super::{ErrorResponse, bad_request, body, json, named, queried, tools};
 use crate::registrar::{By, Registrar, SavedTool};
 use crate::serve::Served;
 use crate::serve::auth::Who;
@@ -102,11 +102,7 @@ pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(filter) = filter.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `status`, `limit` and `offset`")
-    })?;
+    let filter = queried(filter, "it takes `status`, `limit` and `offset`")?;
     let limit = filter.limit.unwrap_or(LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         let error = bad_request(format!("`limit` must be from 1 to {MAX_LIMIT}"));

@@ -11,7 +11,7 @@ use serde_json::{Value, json as object};
 use toolcrib_core::{Tool, View};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, json};
+use super::{ErrorResponse, json, queried};
 use crate::serve::auth::Who;
 use crate::serve::{Served, convert};
 use crate::wire::{DefinitionList, ErrorView, Form};
@@ -38,11 +38,7 @@ pub async fn definitions(
     who: Who,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(wanted) = wanted.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `format`: openai, anthropic or mcp")
-    })?;
+    let wanted = queried(wanted, "it takes `format`: openai, anthropic or mcp")?;
     let format = wanted.format.unwrap_or_default();
     let view = served.view(&who);
     let made = view.derived(|_| Definitions::default());

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toolcrib_core::CallError;
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, body, json, named};
+use super::{ErrorResponse, bad_request, body, json, named, queried};
 use crate::grantor::Grantor;
 use crate::serve::Served;
 use crate::wire::{ErrorView, GrantCreate, GrantList, GrantView};
@@ -48,10 +48,7 @@ pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(filter) = filter.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}")).hint("it takes `tool`")
-    })?;
+    let filter = queried(filter, "it takes `tool`")?;
     let list = grantor(&served)?.list(filter.tool.as_deref()).await?;
     Ok(json(StatusCode::OK, &GrantList::from(list)))
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toolcrib_core::{CallError, ErrorCode, SourceKind};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, json, opened};
+use super::{ErrorResponse, bad_request, json, opened, queried};
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::serve::Served;
@@ -48,11 +48,7 @@ pub async fn read(
     State(served): State<Arc<Served>>,
     part: Result<Query<Part>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(Part { tool, from, limit }) = part.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `tool`, `from` and `limit`")
-    })?;
+    let Part { tool, from, limit } = queried(part, "it takes `tool`, `from` and `limit`")?;
     let limit = limit.unwrap_or(MAX_BYTES);
     if limit > MAX_BYTES {
         let error = bad_request(format!("`limit` must be from 0 to {MAX_BYTES}"));

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Path;
-use axum::extract::rejection::PathRejection;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query};
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -242,6 +242,19 @@ fn opened(served: &Served) -> Result<&Arc<Opened>, ErrorResponse> {
 
 fn bad_request(message: impl Into<String>) -> CallError {
     CallError::new(ErrorCode::BadRequest, message)
+}
+
+/// What a request's query asks for; `takes` says what it may hold.
+fn queried<T>(
+    query: Result<Query<T>, QueryRejection>,
+    takes: &'static str,
+) -> Result<T, ErrorResponse> {
+    query.map(|Query(asked)| asked).map_err(|error| {
+        let said: String = error.body_text().chars().take(300).collect();
+        bad_request(format!("the query can't be read: {said}"))
+            .hint(takes)
+            .into()
+    })
 }
 
 /// The name in a route's path.

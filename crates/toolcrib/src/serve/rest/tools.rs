@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toolcrib_core::{CallError, SourceKind, Status, View};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, body, json, json_bytes, named};
+use super::{ErrorResponse, bad_request, body, json, json_bytes, named, queried};
 use crate::serve::auth::Who;
 use crate::serve::{CLIENT, COMMANDS, Served};
 use crate::surface::{ClientIds, SurfaceCall};
@@ -56,11 +56,10 @@ pub async fn list(
     who: Who,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let Query(filter) = filter.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}"))
-            .hint("it takes `limit`, `offset`, `source`, `status` and `idle`")
-    })?;
+    let filter = queried(
+        filter,
+        "it takes `limit`, `offset`, `source`, `status` and `idle`",
+    )?;
     if filter == Filter::default() {
         let standings = served.crib.events().standings();
         let view = served.view(&who);

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toolcrib_core::CallError;
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, body, json};
+use super::{ErrorResponse, bad_request, body, json, queried};
 use crate::serve::Served;
 use crate::serve::auth::Who;
 use crate::truster::{Reaches, Truster};
@@ -104,10 +104,7 @@ pub async fn remove(
     whose: Result<Query<Whose>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     who.decides()?;
-    let Query(Whose { path }) = whose.map_err(|error| {
-        let said: String = error.body_text().chars().take(300).collect();
-        bad_request(format!("the query can't be read: {said}")).hint("it takes `path`")
-    })?;
+    let Whose { path } = queried(whose, "it takes `path`")?;
     let path = path.map(PathBuf::from);
     if path.as_ref().is_some_and(|path| !path.is_absolute()) {
         return Err(bad_request("`path` does not begin at the root")
