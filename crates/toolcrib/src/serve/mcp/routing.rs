@@ -43,7 +43,7 @@ pub enum Route<'a> {
 }
 
 /// The revision that the headers name, known or not.
-fn version<'a>(headers: &'a HeaderMap, known_only: bool) -> Result<Option<&'a str>, Refused> {
+fn version(headers: &HeaderMap, known_only: bool) -> Result<Option<&str>, Refused> {
     let Some(value) = headers.get(&VERSION_HEADER) else {
         return Ok(None);
     };
