@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::event::Failure;
-use crate::testing::{self, builtins, profiles, tool};
+use crate::testing::{self, NoOutputs, builtins, profiles, tool};
 use crate::{
     Access, BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, OutputId, Page, Progress,
     Run, Schema, Spec, Spool, ToolName, Ungranted, Whole,
@@ -41,18 +41,18 @@ impl Outputs for SlowOutputs {
         })
     }
 
-    fn spool<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Box<dyn Spool>>> {
-        Box::pin(std::future::ready(Err(io::ErrorKind::Unsupported.into())))
+    fn spool<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, io::Result<Box<dyn Spool>>> {
+        NoOutputs.spool(owner)
     }
 
     fn read<'a>(
         &'a self,
-        _: &'a str,
-        _: &'a OutputId,
-        _: u64,
-        _: usize,
+        owner: &'a str,
+        id: &'a OutputId,
+        offset: u64,
+        max: usize,
     ) -> BoxFuture<'a, io::Result<Page>> {
-        Box::pin(std::future::ready(Err(io::ErrorKind::NotFound.into())))
+        NoOutputs.read(owner, id, offset, max)
     }
 }
 

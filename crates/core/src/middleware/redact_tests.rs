@@ -135,7 +135,7 @@ async fn escapes_hide_it_from_nobody_and_what_is_not_changed_stays() {
     };
     let told = Arc::default();
     let mut call = call(run, &told);
-    let outcome = super::tests::run(&mut call).await.unwrap();
+    let outcome = self::run(&mut call).await.unwrap();
     let said = format!(
         "{outcome:?} {:?} {:?}",
         told.lock().unwrap(),
@@ -182,7 +182,7 @@ async fn a_name_that_stands_twice_hides_nothing() {
         },
     };
     let mut call = call(run, &Arc::default());
-    let outcome = super::tests::run(&mut call).await.unwrap();
+    let outcome = self::run(&mut call).await.unwrap();
     assert_eq!(
         outcome.structured.as_ref().unwrap().text(),
         r#"{"a": "***", "a": {"b": "***", "b": 1}}"#
