@@ -112,7 +112,7 @@ impl Crib {
             tracing::warn!(
                 file,
                 problem = problem.message,
-                hint = problem.hint,
+                hint = %problem.hint,
                 "tool_error"
             );
             self.shared.events.tell(Event::ToolError(problem.clone()));

@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::Hint;
+
 /// Why a call, or a request on another route, did not give an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
@@ -83,7 +85,7 @@ impl std::fmt::Display for ErrorCode {
 pub struct CallError {
     pub code: ErrorCode,
     pub message: String,
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// Details for programs, such as the paths a schema refused. Never secret, always bounded.
     pub data: Option<Box<Value>>,
     /// The call never reached the tool, so repeating it does nothing twice.
@@ -102,7 +104,7 @@ impl CallError {
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> CallError {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> CallError {
         self.hint = Some(hint.into());
         self
     }

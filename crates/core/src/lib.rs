@@ -26,6 +26,7 @@
 //! | secret | a value that only a tool's process may see | [`Hidden`], [`Mask`] |
 //! | worker | a child process that runs tools | [`Standing`] |
 //! | problem | why something did not load | [`Problem`] |
+//! | hint | what to do about an error or a problem | [`Hint`] |
 //!
 //! [`Crib`] is all that a surface needs: an agent's view, which lists and calls, and changes.
 
@@ -36,6 +37,7 @@ pub mod crib;
 pub mod error;
 pub mod event;
 pub mod grant;
+pub mod hint;
 pub mod json;
 pub mod mask;
 pub mod middleware;
@@ -63,6 +65,7 @@ pub use crib::{Crib, ListChanges, Request};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Events};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
+pub use hint::Hint;
 pub use json::{Json, JsonError, Object};
 pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};

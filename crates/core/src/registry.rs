@@ -16,7 +16,7 @@ use crate::catalog::{Catalog, Tools};
 use crate::middleware::Shared;
 use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
 use crate::words::CommandLine;
-use crate::{Access, Profiles, Selection, Tool, View};
+use crate::{Access, Hint, Profiles, Selection, Tool, View};
 
 /// Tells the time of day, in milliseconds since the epoch.
 pub type Clock = fn() -> u64;
@@ -233,9 +233,9 @@ fn clash(winner: &Tool, loser: &Tool) -> Problem {
     let hint = match loser.source {
         SourceKind::Registered => {
             let command = CommandLine::new("toolcrib unregister").operand(name);
-            format!("`{command}`, then register it with another `--name`")
+            Hint::run(command).after(", then register it with another `--name`")
         }
-        _ => format!("give the tool in field `name` another name than `{name}`"),
+        _ => format!("give the tool in field `name` another name than `{name}`").into(),
     };
     let mut problem = Problem::error(
         loser.source,

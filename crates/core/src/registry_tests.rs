@@ -214,7 +214,7 @@ fn a_registered_tool_loses_its_name_to_a_file_and_is_told() {
     assert_eq!(problem.error_type, ErrorType::NameClash);
     assert!(problem.message.contains("`/f`"), "{problem:?}");
     assert!(
-        problem.hint.contains("toolcrib unregister x"),
+        problem.hint.to_string().contains("toolcrib unregister x"),
         "{problem:?}"
     );
     // What waits for trust takes no name away.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::Tool;
+use crate::{Hint, Tool};
 
 /// The kinds of sources, in the order in which they win a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -167,7 +167,7 @@ pub struct Problem {
     pub error_type: ErrorType,
     pub severity: Severity,
     pub message: String,
-    pub hint: String,
+    pub hint: Hint,
     pub line: Option<u32>,
     pub column: Option<u32>,
     /// When it was found, in milliseconds since the epoch; stamped by the registry.
@@ -179,14 +179,16 @@ pub const MAX_MESSAGE: usize = 2_000;
 
 impl Problem {
     pub fn error(source: SourceKind, error_type: ErrorType, message: impl Into<String>) -> Problem {
+        let mut message = message.into();
+        cut(&mut message);
         Problem {
             source,
             file: None,
             tool_name: None,
             error_type,
             severity: Severity::Error,
-            message: cut(message.into()),
-            hint: String::new(),
+            message,
+            hint: Hint::default(),
             line: None,
             column: None,
             timestamp_ms: 0,
@@ -194,8 +196,9 @@ impl Problem {
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
-        self.hint = cut(hint.into());
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Problem {
+        self.hint = hint.into();
+        self.hint.edit(cut);
         self
     }
 
@@ -232,7 +235,7 @@ impl Problem {
     }
 }
 
-fn cut(mut text: String) -> String {
+fn cut(text: &mut String) {
     if text.len() > MAX_MESSAGE {
         let end = (0..=MAX_MESSAGE)
             .rev()
@@ -241,5 +244,4 @@ fn cut(mut text: String) -> String {
         text.truncate(end);
         text.push('…');
     }
-    text
 }

@@ -53,6 +53,7 @@ async fn a_tool_outside_is_neither_listed_nor_called() {
     assert!(crib.call(request("big", json!({}))).await.is_ok());
     // What an agent does not see is no hint for it either.
     let hint = crib.view("narrow").find("bigg").unwrap_err().hint.unwrap();
+    let hint = hint.to_string();
     assert!(!hint.contains("big`"), "{hint}");
     assert_eq!(crib.view("narrow").counts_by_source()[0].1, 2);
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use toolcrib_core::Hint;
 use toolcrib_core::permit::paths;
 use toolcrib_core::words::{CommandLine, inline, is_unseen, line};
 use toolcrib_sandbox::{Denial, Exec, HostRule, Network, Policy, is_never_opened};
@@ -79,16 +80,16 @@ fn host_named(text: &str) -> Option<HostRule> {
 
 impl Failure<'_> {
     /// The command that would help, where the walls are to blame.
-    pub fn hint(&self, policy: &Policy) -> Option<String> {
+    pub fn hint(&self, policy: &Policy) -> Option<Hint> {
         let lacking = self
             .host()
             .or_else(|| self.path(policy))
             .or_else(|| self.network(policy))?;
-        Some(format!(
-            "the sandbox kept it from {}; if it should, say `{}`",
-            lacking.words(),
-            lacking.grant(self.tool)
-        ))
+        let why = format!(
+            "the sandbox kept it from {}; if it should, say ",
+            lacking.words()
+        );
+        Some(Hint::run(lacking.grant(self.tool)).before(why))
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -195,7 +196,7 @@ mod tests {
             data: Some(&data),
             denials,
         };
-        failure.hint(&policy)
+        failure.hint(&policy).map(|hint| hint.to_string())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use toolcrib_core::outputs::Whole;
 use toolcrib_core::words::{CommandLine, inline};
-use toolcrib_core::{CallError, ErrorCode, Mask, Masked, Outcome, Outputs, Spool};
+use toolcrib_core::{CallError, ErrorCode, Hint, Mask, Masked, Outcome, Outputs, Spool};
 use toolcrib_sandbox::{Command, Exit, StartError};
 
 use crate::Place;
@@ -105,31 +105,29 @@ pub fn start_error(error: StartError) -> CallError {
         )
         .hint("wait for some of them to end, then call again");
     }
-    let hint = match &error {
-        StartError::NotFound(program) => {
-            format!(
-                "install {}, or give its path in the tool's command",
-                inline(program)
-            )
-        }
-        StartError::Interpreter { interpreter, .. } => {
-            format!(
-                "install {}, or correct the file's first line",
-                inline(interpreter)
-            )
-        }
-        StartError::TooLarge(_) => "give it less, or put large values into a file".to_owned(),
+    let hint: Hint = match &error {
+        StartError::NotFound(program) => format!(
+            "install {}, or give its path in the tool's command",
+            inline(program)
+        )
+        .into(),
+        StartError::Interpreter { interpreter, .. } => format!(
+            "install {}, or correct the file's first line",
+            inline(interpreter)
+        )
+        .into(),
+        StartError::TooLarge(_) => "give it less, or put large values into a file".into(),
         StartError::NotExecutable(program) => {
-            format!("`{}`", CommandLine::new("chmod +x").operand(program))
+            Hint::run(CommandLine::new("chmod +x").operand(program))
         }
-        StartError::Directory(_) => "make the folder, or change the tool's `cwd`".to_owned(),
+        StartError::Directory(_) => "make the folder, or change the tool's `cwd`".into(),
         StartError::NullByte => return CallError::invalid(error.to_string()),
         StartError::Refused(refusal) => {
-            format!("{}; `toolcrib doctor` says more", refusal.remedy)
+            format!("{}; `toolcrib doctor` says more", refusal.remedy).into()
         }
-        StartError::Walls { .. } => "`toolcrib doctor` says what this machine offers".to_owned(),
+        StartError::Walls { .. } => "`toolcrib doctor` says what this machine offers".into(),
         StartError::Exec { .. } | StartError::Spawn(_) => {
-            "check the program by hand in a shell".to_owned()
+            "check the program by hand in a shell".into()
         }
     };
     CallError::unavailable(error.to_string()).hint(hint)

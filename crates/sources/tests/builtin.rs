@@ -91,7 +91,9 @@ async fn without_git_they_say_so() {
     let world = World::with(Some, "/nowhere");
     let error = world.call("git-status", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::Unavailable);
-    assert!(error.message.contains("git") && error.hint.unwrap().contains("install git"));
+    assert!(
+        error.message.contains("git") && error.hint.unwrap().to_string().contains("install git")
+    );
     let info = world.call("workspace-info", json!({})).await.unwrap();
     assert_eq!(info.structured.unwrap()["gitBranch"], json!(null));
     assert!(info.metadata["git"].as_str().unwrap().contains("not found"));

@@ -1,7 +1,7 @@
 //! Why a command failed, as a person reads it: what failed, why, and what to do; with a stable exit code.
 
 use serde_json::{Value, json};
-use toolcrib_core::{CallError, ErrorCode};
+use toolcrib_core::{CallError, ErrorCode, Hint};
 
 use crate::config::{ConfigError, ProjectError};
 use crate::error;
@@ -11,7 +11,7 @@ pub struct Failure {
     pub code: ErrorCode,
     pub message: String,
     pub causes: Vec<String>,
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl Failure {
@@ -31,7 +31,7 @@ impl Failure {
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Failure {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Failure {
         self.hint = Some(hint.into());
         self
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use toolcrib_core::permit::limits;
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
-    Access, Binding, CallError, Crib, ErrorCode, Grant, Network, NewGrant, Permit, Tool,
+    Access, Binding, CallError, Crib, ErrorCode, Grant, Hint, Network, NewGrant, Permit, Tool,
 };
 use toolcrib_sources::{HostPattern, Sources, permits};
 use toolcrib_store::GrantBook;
@@ -158,9 +158,8 @@ fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> 
     if let Access::Untrusted { project } = &tool.access {
         let error = format!("tool `{name}` belongs to a project that is not trusted");
         let trust = CommandLine::new("toolcrib trust").operand(project.display());
-        return Err(CallError::denied(error).hint(format!(
-            "`{trust}` says yes to it, and grants what its tools declare"
-        )));
+        return Err(CallError::denied(error)
+            .hint(Hint::run(trust).after(" says yes to it, and grants what its tools declare")));
     }
     let Some(origin) = tool.origin() else {
         return Err(bad(format!("nothing can be granted to `{name}`"))

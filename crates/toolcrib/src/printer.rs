@@ -128,8 +128,10 @@ impl Printer {
     }
 
     pub fn failure(self, failure: &Failure) {
+        let hint = failure.hint.as_ref().map(ToString::to_string);
         if self.json {
-            let error = json!({"code": failure.code.as_str(), "message": whole(failure), "hint": failure.hint});
+            let error =
+                json!({"code": failure.code.as_str(), "message": whole(failure), "hint": hint});
             self.json(&json!({"error": error}));
             return;
         }
@@ -137,8 +139,8 @@ impl Printer {
         for cause in &failure.causes {
             self.note(format!("  caused by: {}", plain(cause)));
         }
-        if let Some(hint) = failure.hint.as_deref().filter(|hint| !hint.is_empty()) {
-            self.hint(plain(hint));
+        if let Some(hint) = hint.filter(|hint| !hint.is_empty()) {
+            self.hint(plain(&hint));
         }
     }
 }

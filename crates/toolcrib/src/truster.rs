@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Mutex;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::words::CommandLine;
-use toolcrib_core::{CallError, ErrorCode, Scope, Tool};
+use toolcrib_core::{CallError, ErrorCode, Hint, Scope, Tool};
 use toolcrib_sources::{Follow, Sources};
 use toolcrib_store::{Ownership, Store, TrustKind, TrustedPath};
 
@@ -262,10 +262,10 @@ fn refuse_shared(root: &Path, further: &[PathBuf]) -> Result<(), Failure> {
     );
     Err(failure
         .cause("whoever can change its tools decides what runs as you, now and later")
-        .hint(format!(
-            "make it yours alone, or say that you mean it: `{}`",
-            trust.switch("--shared")
-        )))
+        .hint(
+            Hint::run(trust.switch("--shared"))
+                .before("make it yours alone, or say that you mean it: "),
+        ))
 }
 
 fn shown(path: &Path) -> String {

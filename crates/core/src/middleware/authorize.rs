@@ -5,7 +5,7 @@
 use super::{Always, Middleware, Next};
 use crate::profile::ChainSettings;
 use crate::words::{CommandLine, inline};
-use crate::{Access, BoxFuture, Call, CallError, CallResult, Ungranted};
+use crate::{Access, BoxFuture, Call, CallError, CallResult, Hint, Ungranted};
 
 pub(super) struct Authorize;
 
@@ -29,13 +29,13 @@ fn refusal(call: &Call) -> Option<CallError> {
     match &call.tool.access {
         Access::Open => None,
         Access::Untrusted { project } => {
-            let command = CommandLine::new("toolcrib trust").operand(project.display());
+            let trust = CommandLine::new("toolcrib trust").operand(project.display());
             let project = inline(&project.display().to_string());
             Some(
                 CallError::denied(format!(
                     "tool `{name}` belongs to {project}, which is not trusted"
                 ))
-                .hint(format!("look at its tools, then run `{command}`")),
+                .hint(Hint::run(trust).before("look at its tools, then run ")),
             )
         }
         Access::NeedsGrant(ungranted) => Some(ungranted_tool(name, ungranted)),
@@ -53,7 +53,7 @@ fn ungranted_tool(name: &str, ungranted: &Ungranted) -> CallError {
             CallError::denied(format!(
                 "tool `{name}` needs permissions it hasn't been granted: {needs}"
             ))
-            .hint(format!("look at it with `{show}`, then run `{grant}`"))
+            .hint(Hint::run(grant).before(format!("look at it with `{show}`, then run ")))
         }
         Some(reason) => CallError::denied(format!(
             "tool `{name}` needs {needs}; whether that was granted is not known: {reason}"

@@ -100,7 +100,7 @@ fn cover_outcome(mask: &Mask, outcome: &mut Outcome) {
 fn cover_error(mask: &Mask, error: &mut CallError) {
     mask.cover(&mut error.message);
     if let Some(hint) = &mut error.hint {
-        mask.cover(hint);
+        hint.edit(|text| mask.cover(text));
     }
     if let Some(data) = &mut error.data {
         mask.cover_value(data);

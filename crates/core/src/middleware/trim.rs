@@ -231,12 +231,15 @@ fn bound_object(object: &mut Object) {
 }
 
 fn bound_error(mut error: CallError) -> CallError {
-    for text in [Some(&mut error.message), error.hint.as_mut()] {
-        let Some(text) = text else { continue };
+    let bound = |text: &mut String| {
         if text.len() > MAX_MESSAGE {
             text.truncate(floor_char(text, MAX_MESSAGE));
             text.push('…');
         }
+    };
+    bound(&mut error.message);
+    if let Some(hint) = &mut error.hint {
+        hint.edit(bound);
     }
     error
 }

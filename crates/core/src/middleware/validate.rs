@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Always, Middleware, Next};
 use crate::profile::ChainSettings;
 use crate::words::CommandLine;
-use crate::{BoxFuture, Call, CallError, CallResult};
+use crate::{BoxFuture, Call, CallError, CallResult, Hint};
 
 pub(super) struct Validate;
 
@@ -47,9 +47,6 @@ fn check(call: &mut Call) -> Result<(), CallError> {
         "arguments for `{name}` do not fit its schema: {}",
         said.join("; ")
     ))
-    .hint(format!(
-        "`{}` prints the schema",
-        CommandLine::new("toolcrib show").operand(name)
-    ))
+    .hint(Hint::run(CommandLine::new("toolcrib show").operand(name)).after(" prints the schema"))
     .data(json!({"errors": errors, "schema": schema.value()})))
 }

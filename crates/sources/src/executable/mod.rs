@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib_core::words::CommandLine;
-use toolcrib_core::{Access, BoxFuture, ErrorType, Permit, Problem, Scope, SourceKind, Tool};
+use toolcrib_core::{Access, BoxFuture, ErrorType, Hint, Permit, Problem, Scope, SourceKind, Tool};
 
 use crate::confine::Workshop;
 use crate::description::{Afterwards, Description, Undescribed};
@@ -265,7 +265,9 @@ impl UndescribedProgram {
                 let grant = CommandLine::new("toolcrib grant")
                     .operand(tool.name())
                     .switch("--exec");
-                format!("{hint}; if it runs other programs to answer, `{grant}` lets it")
+                Hint::run(grant)
+                    .before(format!("{hint}; if it runs other programs to answer, "))
+                    .after(" lets it")
             }
             None => hint,
         };

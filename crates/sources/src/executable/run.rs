@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::Value;
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
-    BoxFuture, Call, CallError, CallResult, Hidden, Outcome, Run, Standing, Tool, Walled,
+    BoxFuture, Call, CallError, CallResult, Hidden, Hint, Outcome, Run, Standing, Tool, Walled,
 };
 
 use toolcrib_sandbox::Exec;
@@ -147,7 +147,7 @@ impl Executable {
                 answered(error, name).map(|outcome| match hint {
                     Some(hint) => {
                         let output = format!("{}\n\nhint: {hint}", outcome.output);
-                        Outcome { output, ..outcome }.meta("hint", hint)
+                        Outcome { output, ..outcome }.meta("hint", hint.to_string())
                     }
                     None => outcome,
                 })
@@ -169,9 +169,8 @@ fn with_hint(fault: Fault, pool: &Pool, name: &str) -> CallError {
             let grant = CommandLine::new("toolcrib grant")
                 .operand(name)
                 .switch("--exec");
-            error.hint(format!(
-                "the sandbox lets it run no other programs; if it should, say `{grant}`"
-            ))
+            let why = "the sandbox lets it run no other programs; if it should, say ";
+            error.hint(Hint::run(grant).before(why))
         }
         false => error,
     }

@@ -185,7 +185,7 @@ async fn run(
     let done = capture(command, place, "toolcrib").await;
     let done = done.map_err(|error| NotInstalled {
         message: format!("{failed}: {}", error.message),
-        hint: error.hint.unwrap_or_default(),
+        hint: error.hint.unwrap_or_default().to_string(),
     })?;
     if done.exit == Exit::Code(0) {
         return Ok(());

@@ -233,7 +233,7 @@ fn a_leading_dash_needs_a_double_dash_before_it() {
     ] {
         let error = fill(command, value).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidArguments, "{command}");
-        assert!(error.message.contains("`v`") && error.hint.unwrap().contains("--"));
+        assert!(error.message.contains("`v`") && error.hint.unwrap().to_string().contains("--"));
     }
     assert_eq!(
         fill("p -- {{v}}", json!({"v": "-rf"})).unwrap(),

@@ -212,8 +212,8 @@ fn usable(tool: &CustomTool, place: &Arc<Place>, report: &mut Report) -> Option<
 }
 
 fn with_hint(problem: &Problem) -> String {
-    match problem.hint.as_str() {
-        "" => problem.message.clone(),
-        hint => format!("{}: {hint}", problem.message),
+    match problem.hint.is_empty() {
+        true => problem.message.clone(),
+        false => format!("{}: {}", problem.message, problem.hint),
     }
 }

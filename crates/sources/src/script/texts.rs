@@ -420,6 +420,6 @@ mod tests {
             problem.message
         );
         assert_eq!(problem.line, Some(2));
-        assert!(problem.hint.contains("docs/guides/scan.md"));
+        assert!(problem.hint.to_string().contains("docs/guides/scan.md"));
     }
 }

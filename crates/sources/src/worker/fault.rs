@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolcrib_core::words::{CommandLine, line};
-use toolcrib_core::{CallError, CallResult, ErrorCode, Outcome};
+use toolcrib_core::{CallError, CallResult, ErrorCode, Hint, Outcome};
 use toolcrib_sandbox::StartError;
 
 use super::message::{NOT_LOADED, RpcError};
@@ -162,7 +162,7 @@ impl Fault {
             Fault::Resting(ms, _) => CallError::unavailable(format!(
                 "the tool `{name}` failed several times in a row and is tried again in {ms} ms; the last time {told}"
             ))
-            .hint(format!("fix it and save; `{}` shows what it said", logs(name)))
+            .hint(Hint::run(logs(name)).before("fix it and save; ").after(" shows what it said"))
             .unreached(),
         }
     }
@@ -192,7 +192,7 @@ fn ended(name: &str, how: &Ending, reached: bool) -> CallError {
         code,
         format!("the tool `{name}` failed {when}: it {}", how.message()),
     )
-    .hint(format!("`{}` shows all it said on stderr", logs(name)))
+    .hint(Hint::run(logs(name)).after(" shows all it said on stderr"))
     .data(json!({"stderr": how.stderr}));
     if reached { error } else { error.unreached() }
 }
@@ -207,10 +207,10 @@ pub fn answered(error: RpcError, name: &str) -> CallResult {
     match error.code {
         RpcError::INVALID_PARAMS => {
             let refused = CallError::invalid(format!("`{name}` refuses the arguments: {said}"))
-                .hint(format!(
-                    "`{}` prints the schema",
-                    CommandLine::new("toolcrib show").operand(name)
-                ));
+                .hint(
+                    Hint::run(CommandLine::new("toolcrib show").operand(name))
+                        .after(" prints the schema"),
+                );
             Err(match error.data {
                 Some(data) => refused.data(data),
                 None => refused,

@@ -105,7 +105,10 @@ async fn a_folder_that_holds_too_much_is_a_problem_and_no_tool() {
         world.open().await;
         let problem = world.problem();
         assert!(problem.message.contains(what), "{what}: {problem:?}");
-        assert!(problem.hint.contains("keep in the folder"), "{problem:?}");
+        assert!(
+            problem.hint.to_string().contains("keep in the folder"),
+            "{problem:?}"
+        );
         assert_eq!(world.names(), ["neighbour"], "{what}");
         assert!(!world.sign("started").exists(), "{what}");
         // With less in it, it is a tool.

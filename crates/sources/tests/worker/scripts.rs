@@ -390,7 +390,7 @@ async fn an_interpreter_that_is_not_there_is_told() {
     world.open().await;
     let problem = world.problem();
     assert!(problem.message.contains("python-of-nowhere"), "{problem:?}");
-    assert!(problem.hint.contains("Python 3.9"));
+    assert!(problem.hint.to_string().contains("Python 3.9"));
     world.end().await;
 }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use clap::Args;
 use serde_json::Value;
 use toolcrib_core::words::{CommandLine, line};
-use toolcrib_core::{Block, BlockKind, ErrorCode, Json, JsonError, Object};
+use toolcrib_core::{Block, BlockKind, ErrorCode, Hint, Json, JsonError, Object};
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
@@ -120,10 +120,10 @@ pub fn read_arguments(given: &[String], schema: &Value, tool: &str) -> Result<Ob
 }
 
 fn bad(message: &str, tool: &str) -> Failure {
-    Failure::new(ErrorCode::BadRequest, message).hint(format!(
-        "give one JSON object, or key=value pairs; `{}` prints the schema",
-        CommandLine::new("toolcrib show").operand(tool)
-    ))
+    let show =
+        Hint::run(CommandLine::new("toolcrib show").operand(tool)).after(" prints the schema");
+    let hint = show.before("give one JSON object, or key=value pairs; ");
+    Failure::new(ErrorCode::BadRequest, message).hint(hint)
 }
 
 fn parse_object(text: &str, tool: &str) -> Result<Object, Failure> {

@@ -13,8 +13,8 @@ use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::store::{CustomTool, RegisteredHealth, RegisteredStatus};
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
-    Binding, CallError, Crib, ErrorCode, Grant, Health, NewGrant, Permit, Problem, SourceKind,
-    Status, Tool,
+    Binding, CallError, Crib, ErrorCode, Grant, Health, Hint, NewGrant, Permit, Problem,
+    SourceKind, Status, Tool,
 };
 use toolcrib_sources::registered::{self, Examination, RegistrationKind, Yes};
 use toolcrib_sources::{Place, Sources};
@@ -310,11 +310,11 @@ impl Registrar {
             status => format!("`{name}` is {}", status.as_str()),
         };
         let hint = match stored.status {
-            RegisteredStatus::Active => "`toolcrib errors` says why".to_owned(),
+            RegisteredStatus::Active => "`toolcrib errors` says why".into(),
             _ => {
                 let validate = CommandLine::new("toolcrib validate");
                 let validate = validate.operand(name).switch("--activate");
-                format!("`{validate}` makes it active")
+                Hint::run(validate).after(" makes it active")
             }
         };
         Err(CallError::new(ErrorCode::Conflict, why).hint(hint))
@@ -404,9 +404,9 @@ fn valid(examined: Examination) -> Result<CustomTool, CallError> {
 }
 
 fn with_hints(problems: &[Problem]) -> Vec<String> {
-    let one = |problem: &Problem| match problem.hint.as_str() {
-        "" => problem.message.clone(),
-        hint => format!("{}: {hint}", problem.message),
+    let one = |problem: &Problem| match problem.hint.is_empty() {
+        true => problem.message.clone(),
+        false => format!("{}: {}", problem.message, problem.hint),
     };
     problems.iter().map(one).collect()
 }

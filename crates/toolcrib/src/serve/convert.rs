@@ -304,9 +304,9 @@ pub enum ErrorReply<'a> {
 /// The one mapping of the error table to MCP.
 pub fn error(error: &CallError) -> ErrorReply<'_> {
     let mut text = error.message.clone();
-    if let Some(hint) = error.hint.as_deref().filter(|hint| !hint.is_empty()) {
+    if let Some(hint) = error.hint.as_ref().filter(|hint| !hint.is_empty()) {
         text.push_str("\nhint: ");
-        text.push_str(hint);
+        text.push_str(&hint.to_string());
     }
     match error.code {
         ErrorCode::UnknownTool => ErrorReply::Protocol(-32602, text),

@@ -194,7 +194,11 @@ impl From<&CallError> for ErrorView {
             error: ErrorBody {
                 code: error.code.as_str().to_owned(),
                 message: error.message.clone(),
-                hint: error.hint.clone().unwrap_or_default(),
+                hint: error
+                    .hint
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
                 data: error.data.as_deref().cloned(),
             },
         }
@@ -213,7 +217,7 @@ impl From<ErrorView> for CallError {
         CallError {
             code: ErrorCode::parse(&code).unwrap_or(ErrorCode::Internal),
             message,
-            hint: Some(hint).filter(|hint| !hint.is_empty()),
+            hint: Some(hint).filter(|hint| !hint.is_empty()).map(Into::into),
             data: data.map(Box::new),
             unreached: false,
         }

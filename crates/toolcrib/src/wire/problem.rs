@@ -41,7 +41,7 @@ impl From<&Problem> for ProblemView {
             error_type: problem.error_type.as_str().to_owned(),
             severity: problem.severity.as_str().to_owned(),
             message: problem.message.clone(),
-            hint: problem.hint.clone(),
+            hint: problem.hint.to_string(),
             line: problem.line,
             column: problem.column,
             timestamp: rfc3339(problem.timestamp_ms),

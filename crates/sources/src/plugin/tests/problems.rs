@@ -303,7 +303,11 @@ fn advice_does_not_keep_a_tool_from_loading() {
             .find(|problem| problem.message.contains(message));
         let problem = found.unwrap_or_else(|| panic!("{changes}: {problems:?}"));
         assert_eq!(problem.severity, Severity::Warning);
-        assert!(problem.hint.contains(hint), "{changes}: {}", problem.hint);
+        assert!(
+            problem.hint.to_string().contains(hint),
+            "{changes}: {}",
+            problem.hint
+        );
     }
     let mut file = file_of(&[tool_with(json!({}))]);
     file["verison"] = "1".into();

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use toolcrib_core::words::CommandLine;
-use toolcrib_core::{ErrorCode, SourceKind, ToolName};
+use toolcrib_core::{ErrorCode, Hint, SourceKind, ToolName};
 use toolcrib_sources::Follow;
 
 use crate::commands::Scene;
@@ -33,9 +33,10 @@ pub fn local_folder(opened: &Opened, scene: &Scene, name: &ToolName) -> Result<P
         let new = CommandLine::new("toolcrib new")
             .operand(name)
             .switch("--global");
-        return Err(Failure::new(ErrorCode::BadRequest, message).hint(format!(
-            "make one here with `toolcrib init`, or a tool for every project: `{new}`"
-        )));
+        return Err(Failure::new(ErrorCode::BadRequest, message).hint(
+            Hint::run(new)
+                .before("make one here with `toolcrib init`, or a tool for every project: "),
+        ));
     };
     let marker = project.root.join(MARKER);
     let tools = marker.join("tools");

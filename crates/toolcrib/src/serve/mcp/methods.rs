@@ -142,7 +142,7 @@ pub fn cached(mut result: Value, revision: Revision) -> Value {
 
 /// What went wrong, and what helps.
 pub fn with_hint(error: &CallError) -> String {
-    match error.hint.as_deref().filter(|hint| !hint.is_empty()) {
+    match error.hint.as_ref().filter(|hint| !hint.is_empty()) {
         Some(hint) => format!("{error}\nhint: {hint}"),
         None => error.to_string(),
     }

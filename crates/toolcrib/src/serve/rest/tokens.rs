@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderValue};
 use axum::response::Response;
 use toolcrib_core::words::CommandLine;
-use toolcrib_core::{CallError, ErrorCode};
+use toolcrib_core::{CallError, ErrorCode, Hint};
 use toolcrib_store::{NewToken, Token, Tokens};
 
 use super::{ErrorResponse, bad_request, body, json, named};
@@ -113,10 +113,8 @@ pub async fn create(
     let new = checked(wanted, &authority)?;
     if let Some(same) = counting(&tokens, &new.name).await?.first() {
         let message = format!("there is a token `{}` already", new.name);
-        let hint = format!(
-            "take another name, or revoke it: `{}`",
-            CommandLine::new("toolcrib token revoke").operand(&same.id)
-        );
+        let revoke = CommandLine::new("toolcrib token revoke").operand(&same.id);
+        let hint = Hint::run(revoke).before("take another name, or revoke it: ");
         return Err(CallError::new(ErrorCode::Conflict, message)
             .hint(hint)
             .into());
