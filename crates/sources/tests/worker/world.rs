@@ -12,8 +12,7 @@ use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use toolcrib_core::store::{Forgetful, LastGood};
 use toolcrib_core::{
-    Access, CallError, CallResult, Caller, ChainSettings, Context, Crib, Event, Outputs, Problem,
-    Profiles, Request, Scope, Standing,
+    Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Scope, Standing,
 };
 use toolcrib_sandbox::{Consent, Environment};
 use toolcrib_sources::builtin::BuiltinSource;
@@ -21,7 +20,7 @@ use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Configuration, Folder, FolderSource, Follow, Place, Sources, Walls};
 
-use crate::lent::{Memory, launcher};
+use crate::lent::{self, Memory, launcher};
 use crate::memory::{Described, Kept, Said};
 use crate::program::python;
 use crate::traces;
@@ -132,8 +131,7 @@ impl World {
         for folder in ["project/tools", "home/signs"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
-        let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
-        let crib = Arc::new(Crib::new(outputs, || 0, profiles()));
+        let crib = Arc::new(lent::crib(Arc::new(Memory::default())));
         let said = Arc::new(Said::default());
         let place = Arc::new(World::place_in(&root, limits, &crib, &said));
         World {
@@ -439,11 +437,6 @@ impl World {
     }
 }
 
-/// One profile for everybody.
-fn profiles() -> Profiles {
-    Profiles::everybody(ChainSettings::new(Duration::from_secs(60)))
-}
-
 /// A call through this crib.
 pub fn through(
     crib: Arc<Crib>,
@@ -451,13 +444,8 @@ pub fn through(
     tool: &str,
     arguments: Value,
 ) -> impl Future<Output = CallResult> + 'static {
-    let request = Request {
-        tool: tool.into(),
-        arguments: arguments.as_object().unwrap().clone().into(),
-        caller: Caller::new("test"),
-        context,
-    };
-    async move { Ok(crib.view("default").call(request).await?.outcome) }
+    let tool = tool.to_owned();
+    async move { lent::call(&crib, Caller::new("test"), context, &tool, arguments).await }
 }
 
 fn described(pid: u32) -> String {
