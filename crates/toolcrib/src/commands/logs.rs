@@ -84,14 +84,16 @@ impl Worker {
             scene.printer.note(line);
         }
         self.print(scene, &log);
+        if !self.follow {
+            return Ok(0);
+        }
         let mut at = log.end;
-        while self.follow {
+        loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let log = read_on(&reach, &self.name, at, None).await?;
             self.print(scene, &log);
             at = log.end;
         }
-        Ok(0)
     }
 
     fn print(&self, scene: &Scene, log: &LogView) {
