@@ -70,10 +70,7 @@ pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
 pub use peer::{Peer, PeerError, Question};
 pub use permit::{Missing, Network, Permit, Reads};
-pub use profile::{
-    Audit, ChainSettings, ListedLink, MiddlewareError, MiddlewareTable, Profile, Profiles,
-    Selection,
-};
+pub use profile::{Audit, ChainSettings, Profiles};
 pub use registry::Change;
 pub use schema::Schema;
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
