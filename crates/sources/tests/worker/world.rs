@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -24,9 +24,9 @@ use crate::lent::{self, Memory, launcher};
 use crate::memory::{Described, Kept, Said};
 use crate::program::python;
 use crate::traces;
+use crate::waiting::poll;
+pub use crate::waiting::{PATIENCE, eventually};
 
-/// How long a test waits for something that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Within which nothing may be left of a tool that is gone.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -387,7 +387,11 @@ impl World {
     /// Waits until no process of this world is left.
     pub async fn nothing_runs(&self) {
         poll(SOON, async || {
-            let left: Vec<_> = self.processes().into_iter().map(described).collect();
+            let left: Vec<_> = self
+                .processes()
+                .into_iter()
+                .map(traces::described)
+                .collect();
             let wrong = || format!("left behind: {left:?}");
             left.is_empty().then_some(()).ok_or_else(wrong)
         })
@@ -448,14 +452,6 @@ pub fn through(
     async move { lent::call(&crib, Caller::new("test"), context, &tool, arguments).await }
 }
 
-fn described(pid: u32) -> String {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    format!(
-        "{pid}: {}",
-        String::from_utf8_lossy(&line).replace('\0', " ")
-    )
-}
-
 fn told(event: &Event) -> Option<String> {
     let name = event.name();
     Some(match event {
@@ -469,25 +465,6 @@ fn told(event: &Event) -> Option<String> {
         Event::HealthChanged { tool, health, .. } => format!("{name} {tool} {}", health.as_str()),
         Event::ToolsChanged(_) | Event::ToolError(_) | Event::ToolProgress { .. } => return None,
     })
-}
-
-/// Waits until something holds that others bring about.
-pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    poll(PATIENCE, async || match holds() {
-        true => Ok(()),
-        false => Err(format!("waited in vain until {what}")),
-    })
-    .await;
-}
-
-/// Looks until all is well; says what is not when it takes too long.
-async fn poll(limit: Duration, mut look: impl AsyncFnMut() -> Result<(), String>) {
-    let deadline = Instant::now() + limit;
-    while let Err(wrong) = look().await {
-        assert!(Instant::now() < deadline, "{wrong}");
-        // sleeps: how often it is looked at; nothing depends on it
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "as the settings make it")]
