@@ -38,15 +38,19 @@ async fn no_secret_is_written_down_or_handed_on() {
         let nap = nap.bearer_auth(token);
         async move { nap.send().await.unwrap().text().await.unwrap() }
     });
-    let mut said = answers(&client, &url, &[token, &wrong, code]).await;
+    // While a tool runs: what it and the crib were started with.
+    let mut said = started(child.id());
+    while !said.contains("sleep") {
+        assert!(!napping.is_finished(), "{said}");
+        // sleeps: between two looks at the processes
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        said = started(child.id());
+    }
+    said += &answers(&client, &url, &[token, &wrong, code]).await;
     let used = client.get(&login).send().await.unwrap();
     said += &used.text().await.unwrap();
     said += &calls(&client, &url, token).await;
 
-    // While a tool runs: what it and the crib were started with.
-    let started = started(child.id());
-    assert!(started.contains("sleep"), "{started}");
-    said += &started;
     said += &napping.await.unwrap();
     while let Ok(Ok(Some(chunk))) =
         tokio::time::timeout(Duration::from_millis(300), events.chunk()).await
