@@ -5,7 +5,7 @@ SHELL := /bin/bash
 SDK := target/test-tools/sdk/bin
 RUFF := ../../$(SDK)/ruff --config pyproject.toml
 PYTHON := . ../../templates/python ../../examples/python-file
-.PHONY: help run test soak check fix install bench docs deny
+.PHONY: help run test soak check fix install bench docs snapshots deny
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench: ## Measure against floors and peers in one run, in a release build
 
 docs: ## Make docs/reference anew from the code
 	UPDATE_REFERENCE=1 cargo test -p toolcrib --test it reference
+
+snapshots: ## Write anew what commands say (crates/toolcrib/tests/snapshots); read the diff
+	UPDATE_SNAPSHOTS=1 cargo test -p toolcrib --test it snapshots::
 
 deny: ## Check licences, sources and banned crates of the dependencies (needs cargo-deny)
 	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }

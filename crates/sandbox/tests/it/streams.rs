@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, BufReader};
-use toolcrib_sandbox::{Command, Exit, Rung};
+use toolcrib_sandbox::{Command, Exit};
 
 use crate::support::*;
 
@@ -86,11 +86,9 @@ async fn a_process_knows_its_number() {
 
 #[tokio::test]
 async fn others_are_not_seen_from_a_namespace() {
-    let [launcher, _] = launchers();
-    if rung(&launcher).await == Rung::Namespaces {
-        let text = output(&mut sh(&launcher, "cd /proc; echo [0-9]*; echo $PPID").await).await;
-        assert_eq!(text, "1 2\n1\n");
-    }
+    let launcher = namespaced().await;
+    let text = output(&mut sh(&launcher, "cd /proc; echo [0-9]*; echo $PPID").await).await;
+    assert_eq!(text, "1 2\n1\n");
 }
 
 #[tokio::test]

@@ -38,6 +38,15 @@ pub fn free() -> Consent {
     Consent::from_user_settings()
 }
 
+/// A launcher that makes namespaces, which these tests are about.
+pub async fn namespaced() -> Launcher {
+    let [launcher, _] = launchers();
+    let found = rung(&launcher).await;
+    let missing = "who runs this test may make no namespaces on this machine";
+    assert_eq!(found, Rung::Namespaces, "{missing}");
+    launcher
+}
+
 /// The rung that this launcher has, by starting something.
 pub async fn rung(launcher: &Launcher) -> Rung {
     run(launcher, "true", "rung").await.wait().await.unwrap();

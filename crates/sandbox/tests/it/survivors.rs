@@ -104,10 +104,7 @@ async fn the_launcher_is_killed() {
 
 #[tokio::test]
 async fn the_first_process_is_killed() {
-    let [launcher, _] = launchers();
-    if rung(&launcher).await != Rung::Namespaces {
-        return;
-    }
+    let launcher = namespaced().await;
     let mark = mark("first");
     let mut child = start(&launcher, "read line", &mark).await;
     let first = child_of(child.launcher_id().unwrap()).unwrap();
@@ -198,10 +195,7 @@ async fn the_launcher_is_stopped() {
 
 #[tokio::test]
 async fn the_first_process_hears_nothing_from_inside() {
-    let [launcher, _] = launchers();
-    if rung(&launcher).await != Rung::Namespaces {
-        return;
-    }
+    let launcher = namespaced().await;
     let mark = mark("inside");
     let outside = std::fs::read_link("/proc/self/ns/pid").unwrap();
     // Whatever went wrong, a signal to number 1 must not leave this test.

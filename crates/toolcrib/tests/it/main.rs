@@ -45,6 +45,7 @@ mod seed_plugin;
 mod seed_programs;
 mod settings;
 mod shutdown;
+mod snapshots;
 mod ssrf;
 mod support;
 mod templates;

@@ -8,6 +8,7 @@ pub mod processes;
 pub mod program;
 pub mod registered;
 pub mod server;
+pub mod snapshot;
 pub mod tool;
 
 use std::io::{BufRead, BufReader, Read};
