@@ -147,11 +147,13 @@ impl Client {
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
-            let line = line.trim_end().to_ascii_lowercase();
+            let written = line.trim_end();
+            let line = written.to_ascii_lowercase();
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap_or(0);
             }
-            if let Some(session) = line.strip_prefix("mcp-session-id:") {
+            if line.starts_with("mcp-session-id:") {
+                let (_, session) = written.split_once(':').unwrap_or_default();
                 self.session = Some(session.trim().to_owned());
             }
             chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");

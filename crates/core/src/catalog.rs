@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{Problem, Selection, Tool, ToolName};
+use crate::profile::Selection;
+use crate::{Problem, Tool, ToolName};
 
 pub(crate) type Tools = BTreeMap<ToolName, Arc<Tool>>;
 

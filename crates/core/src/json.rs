@@ -8,7 +8,7 @@ pub(crate) mod scan;
 mod tests;
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -216,8 +216,13 @@ impl<'de> Deserialize<'de> for Json {
 pub struct Object(Json);
 
 impl Default for Object {
+    /// Every call makes some, so the text is read once for all of them.
     fn default() -> Object {
-        Object(Json::trusted("{}".to_owned()))
+        static EMPTY: LazyLock<Json> = LazyLock::new(|| Json::trusted("{}".to_owned()));
+        Object(Json {
+            raw: EMPTY.raw.clone(),
+            value: OnceLock::from(Value::Object(Map::new())),
+        })
     }
 }
 

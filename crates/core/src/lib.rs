@@ -11,7 +11,7 @@
 //! | source | where tools come from | [`SourceKind`], [`Update`] |
 //! | catalog | the immutable set of tools at one version | `catalog.rs` |
 //! | registry | swaps catalogs | `registry.rs` |
-//! | profile | which tools an agent sees, and the chain of its calls | [`Profile`] |
+//! | profile | which tools an agent sees, and the chain of its calls | [`profile::Profile`] |
 //! | view | what an agent has at one moment: lists, and calls | [`View`] |
 //! | call | one use of a tool | [`Call`] |
 //! | outcome | what a call gave | [`Outcome`] |
@@ -73,10 +73,7 @@ pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
 pub use peer::{Peer, PeerError, Question};
 pub use permit::{Missing, Network, Permit, Reads};
-pub use profile::{
-    Audit, ChainSettings, ListedLink, MiddlewareError, MiddlewareTable, Profile, Profiles,
-    Selection,
-};
+pub use profile::{Audit, ChainSettings, Profiles};
 pub use registry::Change;
 pub use schema::Schema;
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};

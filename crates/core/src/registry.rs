@@ -14,9 +14,10 @@ use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Tools};
 use crate::middleware::Shared;
+use crate::profile::Selection;
 use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
 use crate::words::CommandLine;
-use crate::{Access, Hint, Profiles, Selection, Tool, View};
+use crate::{Access, Hint, Profiles, Tool, View};
 
 /// Tells the time of day, in milliseconds since the epoch.
 pub type Clock = fn() -> u64;

@@ -10,10 +10,11 @@ use std::sync::{Arc, OnceLock};
 
 use crate::catalog::{Catalog, Tools};
 use crate::middleware::{Next, Shared, record_unknown};
+use crate::profile::{Profile, Selection};
 use crate::slots::Slots;
 use crate::{
-    Access, Call, CallError, ErrorCode, Outcome, Problem, Profile, Request, Selection, Severity,
-    SourceKind, Status, Tool,
+    Access, Call, CallError, ErrorCode, Outcome, Problem, Request, Severity, SourceKind, Status,
+    Tool,
 };
 
 pub struct View {

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::profile::{Profile, Selection};
 use crate::testing::{NoOutputs, Nothing, builtins, profiles, request, tool};
-use crate::{
-    Access, ChainSettings, Crib, ErrorCode, ListChanges, Profile, Profiles, Selection, Tool,
-};
+use crate::{Access, ChainSettings, Crib, ErrorCode, ListChanges, Profiles, Tool};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 

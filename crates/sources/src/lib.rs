@@ -2,7 +2,7 @@
 //!
 //! [`all`] is THE LIST of sources; [`source`] says what one is, and [`open`] runs them. Start-up is the same path as every
 //! later change, with one large batch: there is no separate code for loading. To add a source: write a file or a folder
-//! with a type that implements [`Source`], and add its line to [`all`].
+//! with a type that implements [`source::Source`], and add its line to [`all`].
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub use origin::Origin;
 pub use place::Place;
 pub use plugin::HostPattern;
 pub use safe::{Safe, SecretSource, SecretSources};
-pub use source::{Configuration, Follow, Source};
+pub use source::{Configuration, Follow};
 pub use sources::{Sources, open};
 
 /// What sources are made of.
@@ -61,7 +61,7 @@ pub struct Needs {
 }
 
 /// THE LIST of sources.
-pub fn all(needs: Needs) -> Vec<Box<dyn Source>> {
+pub fn all(needs: Needs) -> Vec<Box<dyn source::Source>> {
     let Needs {
         crib,
         place,

@@ -12,6 +12,8 @@ mod git;
 mod hostile;
 #[path = "builtin/read_output.rs"]
 mod read_output;
+#[path = "builtin/trap.rs"]
+mod trap;
 
 use serde_json::json;
 use support::World;

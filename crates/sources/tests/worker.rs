@@ -11,6 +11,8 @@ mod memory;
 mod program;
 #[path = "worker/traces.rs"]
 mod traces;
+#[path = "worker/waiting.rs"]
+mod waiting;
 #[path = "worker/world.rs"]
 mod world;
 

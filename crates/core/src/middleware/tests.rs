@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::profile::{ListedLink, MiddlewareError, MiddlewareTable, Profile, Selection};
 use crate::testing::{NoOutputs, Nothing, builtins, request, tool};
-use crate::{
-    CallResult, ChainSettings, Crib, ErrorCode, ListedLink, MiddlewareError, MiddlewareTable,
-    Profile, Profiles, Selection,
-};
+use crate::{CallResult, ChainSettings, Crib, ErrorCode, Profiles};
 
 fn read(table: &Value) -> Result<ListedLink, MiddlewareError> {
     let table: MiddlewareTable = serde_json::from_value(table.clone()).unwrap();

@@ -1,12 +1,16 @@
 //! Python files, by ruff's parser.
 
+mod access;
+mod call;
 mod expression;
 mod fold;
+mod import;
 mod metadata;
 mod rules;
 mod shape;
 mod statement;
 mod tool;
+mod walk;
 
 use ruff_text_size::Ranged;
 
@@ -51,7 +55,7 @@ pub fn read(text: &str) -> Result<Reading, SyntaxError> {
             message: error.error.to_string(),
             at: lines.at(error.location.start().to_usize()),
         })?;
-        let mut walk = statement::Walk::new(&lines);
+        let mut walk = walk::Walk::new(&lines);
         walk.module(parsed.suite());
         walk.meter.finish().map_err(|excess| excess.error(&lines))?;
         Ok(Reading {

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, ExprCall, Operator, Stmt, StmtFunctionDef};
 
 use super::start;
-use super::statement::Walk;
+use super::walk::Walk;
 use crate::Declared;
 use crate::budget::BUDGET;
 use crate::value::Value;

@@ -1,5 +1,6 @@
 //! TypeScript and JavaScript files, by oxc's parser.
 
+mod call;
 mod export;
 mod expression;
 mod fold;

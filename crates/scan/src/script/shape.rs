@@ -4,7 +4,13 @@
 //! regular expressions from the rest, and to see where a statement has ended for certain. Where it can't tell, and a
 //! wrong guess would hide what follows, the text is refused.
 
+#[cfg(test)]
+mod tests;
+mod words;
+
 use crate::budget::{Excess, Gauge};
+
+use words::{is_space, meaning, word_end};
 
 /// The deepest nesting of brackets and templates.
 const BRACKETS: usize = 200;
@@ -134,24 +140,7 @@ impl Shape<'_> {
                 self.at += 1;
                 self.push(Open::Template, at)?;
             }
-            b'(' | b'[' | b'{' => {
-                self.after_statement(false);
-                let kind = match self.byte(0) {
-                    b'(' => Open::Round {
-                        control: self.last == Last::Control,
-                        group: !matches!(self.last, Last::Value | Last::Group | Last::Control),
-                        commas: 0,
-                    },
-                    b'[' => Open::Square,
-                    _ => Open::Brace,
-                };
-                self.at += 1;
-                self.push(kind, at)?;
-                if matches!(kind, Open::Round { group: true, .. }) {
-                    self.gauge.guess_until_close();
-                }
-                self.last = Last::Nothing;
-            }
+            byte @ (b'(' | b'[' | b'{') => return self.bracket(byte),
             byte @ (b')' | b']' | b'}') => {
                 self.at += 1;
                 self.close(byte, at)?;
@@ -161,22 +150,7 @@ impl Shape<'_> {
                 self.gauge.token(at)?;
                 self.last = Last::Nothing;
             }
-            b',' => {
-                self.after_statement(false);
-                self.at += 1;
-                self.gauge.comma();
-                self.gauge.token(at)?;
-                if let Some(Open::Round { commas, .. }) = self.open.last_mut() {
-                    *commas += 1;
-                    if *commas > PARAMETERS {
-                        let message = format!(
-                            "there are more than {PARAMETERS} parameters or arguments here, and no more is read; use a list"
-                        );
-                        return Err(Excess::new(at, message));
-                    }
-                }
-                self.last = Last::Operator;
-            }
+            b',' => return self.comma(),
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' | b'#' | b'\\' => {
                 return self.word();
             }
@@ -194,6 +168,47 @@ impl Shape<'_> {
                 self.at += one.len_utf8();
             }
         }
+        Ok(())
+    }
+
+    /// An opening bracket.
+    fn bracket(&mut self, byte: u8) -> Result<(), Excess> {
+        let at = self.at;
+        self.after_statement(false);
+        let kind = match byte {
+            b'(' => Open::Round {
+                control: self.last == Last::Control,
+                group: !matches!(self.last, Last::Value | Last::Group | Last::Control),
+                commas: 0,
+            },
+            b'[' => Open::Square,
+            _ => Open::Brace,
+        };
+        self.at += 1;
+        self.push(kind, at)?;
+        if matches!(kind, Open::Round { group: true, .. }) {
+            self.gauge.guess_until_close();
+        }
+        self.last = Last::Nothing;
+        Ok(())
+    }
+
+    fn comma(&mut self) -> Result<(), Excess> {
+        let at = self.at;
+        self.after_statement(false);
+        self.at += 1;
+        self.gauge.comma();
+        self.gauge.token(at)?;
+        if let Some(Open::Round { commas, .. }) = self.open.last_mut() {
+            *commas += 1;
+            if *commas > PARAMETERS {
+                let message = format!(
+                    "there are more than {PARAMETERS} parameters or arguments here, and no more is read; use a list"
+                );
+                return Err(Excess::new(at, message));
+            }
+        }
+        self.last = Last::Operator;
         Ok(())
     }
 
@@ -473,49 +488,3 @@ impl Shape<'_> {
         }
     }
 }
-
-/// Where the word ends that a text begins with.
-fn word_end(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut end = 0;
-    while let Some(byte) = bytes.get(end) {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' | b'#' | b'\\' => end += 1,
-            0..0x80 => break,
-            _ => match text[end..].chars().next() {
-                Some(one) if !is_space(one) && !matches!(one, '\u{2028}' | '\u{2029}') => {
-                    end += one.len_utf8();
-                }
-                _ => break,
-            },
-        }
-    }
-    end
-}
-
-fn is_space(one: char) -> bool {
-    one == '\u{feff}' || one.is_whitespace()
-}
-
-/// What a word is, and whether a statement may go on with it after `;`, `}` or a line's end.
-fn meaning(word: &str) -> (Last, bool) {
-    match word {
-        "if" | "for" | "with" => (Last::Control, false),
-        "while" => (Last::Control, true),
-        "else" | "in" | "of" | "instanceof" | "as" | "satisfies" | "is" | "extends"
-        | "implements" | "from" | "catch" | "finally" => (Last::Operator, true),
-        "typeof" | "void" | "delete" | "new" | "return" | "throw" | "case" | "do" | "import"
-        | "export" | "default" | "var" | "const" | "function" | "class" | "enum" => {
-            (Last::Operator, false)
-        }
-        "await" | "yield" | "let" | "async" | "keyof" | "unique" | "readonly" | "infer"
-        | "asserts" | "abstract" | "declare" | "type" | "interface" | "namespace" | "module"
-        | "get" | "set" | "static" | "public" | "private" | "protected" | "override"
-        | "accessor" | "using" => (Last::Either, false),
-        _ => (Last::Value, false),
-    }
-}
-
-#[cfg(test)]
-#[path = "shape_tests.rs"]
-mod tests;

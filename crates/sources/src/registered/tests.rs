@@ -10,8 +10,9 @@ use toolcrib_core::{Crib, Severity};
 
 use super::{RegisteredSource, RegistrationKind, read};
 use crate::builtin::BuiltinSource;
+use crate::source::Source;
 use crate::testing::{Book, crib, place};
-use crate::{Configuration, Follow, Source, open};
+use crate::{Configuration, Follow, open};
 
 fn registration(name: &str, revision: u64) -> CustomTool {
     let mut tool = CustomTool::new(name, "program");

@@ -147,7 +147,7 @@ mod tests {
             ..Configuration::default()
         };
         let source = FolderSource::new(place.clone(), Arc::new(NothingKept));
-        let list = vec![Box::new(source) as Box<dyn crate::Source>];
+        let list = vec![Box::new(source) as Box<dyn crate::source::Source>];
         open(crib.clone(), place, list, configuration, Follow::Nothing).await;
         crib
     }

@@ -3,6 +3,9 @@
 //! Three tasks live with it: one reads its stdout and hands answers to whoever waits for them, one reads its stderr, and
 //! one keeps the process and sees to its end. Dropping a [`Worker`] kills the process and all below it.
 
+mod ending;
+mod reading;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,17 +13,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
-use toolcrib_core::{Context, Event, Hidden, Json, Mask, Progress};
-use toolcrib_sandbox::{Breach, Child, Denial, Exit, Stdin};
+use toolcrib_core::{Context, Event, Hidden, Json, Mask};
+use toolcrib_sandbox::{Denial, Stdin};
 
 use super::Recipe;
 use super::fault::{Ending, Fault};
-use super::lines::{Line, Lines, Overflow};
 use super::log::Ring;
-use super::message::{Message, Outgoing, RpcError, SUPPORTED};
+use super::message::{Outgoing, RpcError, SUPPORTED};
 use super::workers::WorkerContext;
 
 /// How long a process that has closed its stdout may take to end by itself, so that its exit code is known.
@@ -369,218 +370,5 @@ impl Desk {
             Ok(Some(ending)) => ending.clone(),
             _ => Arc::new(Ending::of("ended")),
         }
-    }
-
-    async fn read(&self, stdout: impl AsyncRead + Unpin) -> Option<Overflow> {
-        let mut lines = Lines::new(stdout);
-        loop {
-            match lines.next().await {
-                Ok(Some(Line::Message(message))) => self.take(*message),
-                Ok(Some(Line::Text(text))) => self.say(&text),
-                Ok(None) => return None,
-                Err(overflow) => return Some(overflow),
-            }
-        }
-    }
-
-    /// A line for the log that came over stdout.
-    fn say(&self, text: &str) {
-        let text = self.mask.text(text);
-        self.ring.push(text.as_bytes());
-        self.ring.push(b"\n");
-        self.ground.logs.append(&self.log, text.as_bytes());
-    }
-
-    async fn listen(&self, mut stderr: impl AsyncRead + Unpin) {
-        let mut chunk = vec![0; 8 * 1_024];
-        let mut masked = self.mask.stream();
-        let hear = |bytes: &[u8]| {
-            if !bytes.is_empty() {
-                self.ring.push(bytes);
-                self.ground.logs.append(&self.log, bytes);
-            }
-        };
-        while let Ok(read) = stderr.read(&mut chunk).await {
-            if read == 0 {
-                break;
-            }
-            hear(&masked.push(&chunk[..read]));
-        }
-        hear(&masked.finish());
-    }
-
-    fn take(&self, message: Message) {
-        match message {
-            Message::Answer { id, result } => self.answer(id, result),
-            Message::Notice { method, params } => self.notice(&method, &params),
-        }
-    }
-
-    fn answer(&self, id: Option<u64>, result: Result<Json, RpcError>) {
-        let result = result.map_err(|mut error| {
-            self.mask.cover(&mut error.message);
-            if let Some(data) = &mut error.data {
-                self.mask.cover_value(data);
-            }
-            error
-        });
-        let mut inbox = self.inbox();
-        let only = (inbox.waiting.len() == 1 && result.is_err())
-            .then(|| inbox.waiting.keys().next().copied())
-            .flatten();
-        let waiting = id.or(only).and_then(|id| inbox.waiting.remove(&id));
-        drop(inbox);
-        match waiting {
-            Some(waiting) => {
-                let _ = waiting.answer.send(Ok(result));
-            }
-            None => self.say("[toolcrib] an answer came that no request waits for; it was dropped"),
-        }
-    }
-
-    fn notice(&self, method: &str, params: &Value) {
-        let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
-        match method {
-            "progress" => {
-                let id = params.get("id").and_then(super::message::number);
-                let context = id.and_then(|id| self.inbox().waiting.get(&id)?.context.clone());
-                let Some(context) = context else { return };
-                context.progress(Progress {
-                    title: text("title"),
-                    message: text("message"),
-                    progress: params.get("progress").and_then(Value::as_f64),
-                    total: params.get("total").and_then(Value::as_f64),
-                    data: match params.get("data") {
-                        Some(Value::Object(data)) => data.clone(),
-                        _ => serde_json::Map::new(),
-                    },
-                });
-            }
-            "log" => {
-                let level = text("level").unwrap_or_else(|| "info".to_owned());
-                self.say(&format!(
-                    "[{level}] {}",
-                    text("message").unwrap_or_default()
-                ));
-            }
-            other => {
-                let method = &*self.mask.text(other);
-                tracing::debug!(tool = self.name, method, "unknown notification");
-            }
-        }
-    }
-
-    /// Stays with the process until it and all below it are gone, then tells everybody who waits.
-    async fn keep(
-        self: Arc<Desk>,
-        process: u32,
-        mut child: Child,
-        mut over: oneshot::Receiver<Option<Overflow>>,
-        silent: oneshot::Receiver<()>,
-        mut wishes: watch::Receiver<Wish>,
-    ) {
-        let mut why: Option<(String, bool)> = None;
-        let mut reading = true;
-        let mut asked = false;
-        let mut heard = true;
-        let mut end: Option<Instant> = None;
-        let exit = loop {
-            tokio::select! {
-                exit = child.wait() => break exit,
-                overflow = &mut over, if reading => {
-                    reading = false;
-                    match overflow {
-                        Ok(Some(overflow)) => {
-                            why = Some((format!("was stopped: {overflow}"), true));
-                            child.kill();
-                        }
-                        // One that was asked to end has its own time for it.
-                        _ if asked => {}
-                        _ => end = Some(Instant::now() + LAST_BREATH),
-                    }
-                }
-                () = tokio::time::sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => {
-                    end = None;
-                    if !reading && !asked && why.is_none() {
-                        why = Some(("closed its stdout and was stopped".to_owned(), true));
-                    }
-                    child.kill();
-                }
-                wish = wishes.changed(), if heard => {
-                    // Whoever could wish is gone: only a process that was asked to end may take its time.
-                    heard = wish.is_ok();
-                    match *wishes.borrow_and_update() {
-                        Wish::Live if heard => {}
-                        Wish::End if asked => {}
-                        Wish::End => {
-                            asked = true;
-                            tracing::debug!(tool = self.name, process, "terminate");
-                            child.terminate();
-                            end = Some(Instant::now() + self.ground.limits.end_grace);
-                        }
-                        Wish::Live | Wish::Die => {
-                            asked = true;
-                            tracing::debug!(tool = self.name, process, "terminate");
-                            child.kill();
-                        }
-                    }
-                }
-            }
-        };
-        // What it wrote before its end still counts, and its last words belong to the error.
-        let last_words = async {
-            if reading {
-                let _ = over.await;
-            }
-            let _ = silent.await;
-        };
-        let _ = tokio::time::timeout(LAST_BREATH, last_words).await;
-        let breach = child.breach().map(|breach| match breach {
-            Breach::Memory => "was stopped: it used more memory than it may (`toolcrib grant NAME --memory MB` gives it more)",
-            Breach::Processes => "was stopped: it started more processes than it may",
-        });
-        let (how, misbehaved) = match (why, &exit) {
-            (Some(why), _) => why,
-            (None, _) if let Some(breach) = breach => (breach.to_owned(), false),
-            (None, _) if asked => match self.blame.get() {
-                Some(blame) => ((*blame).to_owned(), true),
-                None => ("was stopped".to_owned(), false),
-            },
-            (None, Ok(Exit::Code(code))) => (format!("ended with exit code {code}"), false),
-            (None, Ok(Exit::Signal(signal))) => (format!("was killed by signal {signal}"), false),
-            (None, Ok(Exit::Lost) | Err(_)) => ("was killed from outside".to_owned(), false),
-        };
-        self.finish(
-            process,
-            Ending {
-                how,
-                misbehaved,
-                stderr: self.ring.tail(),
-            },
-        );
-    }
-
-    fn finish(&self, process: u32, ending: Ending) {
-        tracing::info!(
-            tool = self.name,
-            process,
-            reason = ending.how,
-            "worker.exit"
-        );
-        let reason = ending.how.clone();
-        let ending = Arc::new(ending);
-        let waiting: Vec<Waiting> = {
-            let mut inbox = self.inbox();
-            self.ended.send_replace(Some(ending.clone()));
-            inbox.waiting.drain().map(|(_, waiting)| waiting).collect()
-        };
-        for one in waiting {
-            let _ = one.answer.send(Err(ending.clone()));
-        }
-        self.ground.events.tell(Event::WorkerExit {
-            tool: self.name.clone(),
-            process,
-            reason,
-        });
     }
 }

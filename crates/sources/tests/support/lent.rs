@@ -3,9 +3,38 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
+use serde_json::Value;
+use toolcrib_core::{
+    BoxFuture, CallResult, Caller, ChainSettings, Context, Crib, OutputId, Outputs, Page, Profiles,
+    Request, Spool, Whole,
+};
 use toolcrib_sandbox::{Launcher, Rung};
+
+/// A crib with one profile for everybody.
+pub fn crib(outputs: Arc<dyn Outputs>) -> Crib {
+    let settings = ChainSettings::new(Duration::from_secs(60));
+    Crib::new(outputs, || 0, Profiles::everybody(settings))
+}
+
+/// A call through the whole chain.
+pub async fn call(
+    crib: &Crib,
+    caller: Caller,
+    context: Context,
+    tool: &str,
+    arguments: Value,
+) -> CallResult {
+    let request = Request {
+        tool: tool.into(),
+        arguments: arguments.as_object().unwrap().clone().into(),
+        caller,
+        context,
+    };
+    let view = crib.view(&request.caller.agent);
+    Ok(view.call(request).await?.outcome)
+}
 
 /// Cargo builds examples before it runs tests; they lie beside the test binary's folder.
 pub fn launcher() -> Launcher {

@@ -5,11 +5,10 @@ mod lent;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
-use toolcrib_core::{CallResult, Caller, ChainSettings, Context, Crib, Outputs, Profiles, Request};
+use toolcrib_core::{CallResult, Caller, Context, Crib, Outputs};
 use toolcrib_sandbox::{Command, Consent, Environment};
 use toolcrib_sources::{Place, builtin};
 
@@ -48,8 +47,7 @@ impl World {
             environment.clone(),
             outputs.clone(),
         ));
-        let profiles = Profiles::everybody(ChainSettings::new(Duration::from_secs(60)));
-        let crib = Crib::new(outputs, || 0, profiles);
+        let crib = lent::crib(outputs);
         crib.apply(vec![builtin::load(&place)]);
         World {
             root,
@@ -118,13 +116,6 @@ impl World {
     pub async fn call_as(&self, agent: &str, tool: &str, arguments: Value) -> CallResult {
         let mut caller = Caller::new("test");
         caller.agent = agent.into();
-        let arguments = arguments.as_object().unwrap().clone();
-        let request = Request {
-            tool: tool.into(),
-            arguments: arguments.into(),
-            caller,
-            context: Context::noop(),
-        };
-        Ok(self.crib.view(agent).call(request).await?.outcome)
+        lent::call(&self.crib, caller, Context::noop(), tool, arguments).await
     }
 }

@@ -36,3 +36,12 @@ pub fn resident() -> u64 {
     let pages: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4_096
 }
+
+/// A process and what it was started with, as people read it.
+pub fn described(pid: u32) -> String {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    format!(
+        "{pid}: {}",
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    )
+}

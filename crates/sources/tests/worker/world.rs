@@ -5,15 +5,14 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use toolcrib_core::store::{Forgetful, LastGood};
 use toolcrib_core::{
-    Access, CallError, CallResult, Caller, ChainSettings, Context, Crib, Event, Outputs, Problem,
-    Profiles, Request, Scope, Standing,
+    Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Scope, Standing,
 };
 use toolcrib_sandbox::{Consent, Environment};
 use toolcrib_sources::builtin::BuiltinSource;
@@ -21,13 +20,13 @@ use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Configuration, Folder, FolderSource, Follow, Place, Sources, Walls};
 
-use crate::lent::{Memory, launcher};
+use crate::lent::{self, Memory, launcher};
 use crate::memory::{Described, Kept, Said};
 use crate::program::python;
 use crate::traces;
+use crate::waiting::poll;
+pub use crate::waiting::{PATIENCE, eventually};
 
-/// How long a test waits for something that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Within which nothing may be left of a tool that is gone.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -132,8 +131,7 @@ impl World {
         for folder in ["project/tools", "home/signs"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
-        let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
-        let crib = Arc::new(Crib::new(outputs, || 0, profiles()));
+        let crib = Arc::new(lent::crib(Arc::new(Memory::default())));
         let said = Arc::new(Said::default());
         let place = Arc::new(World::place_in(&root, limits, &crib, &said));
         World {
@@ -389,7 +387,11 @@ impl World {
     /// Waits until no process of this world is left.
     pub async fn nothing_runs(&self) {
         poll(SOON, async || {
-            let left: Vec<_> = self.processes().into_iter().map(described).collect();
+            let left: Vec<_> = self
+                .processes()
+                .into_iter()
+                .map(traces::described)
+                .collect();
             let wrong = || format!("left behind: {left:?}");
             left.is_empty().then_some(()).ok_or_else(wrong)
         })
@@ -439,11 +441,6 @@ impl World {
     }
 }
 
-/// One profile for everybody.
-fn profiles() -> Profiles {
-    Profiles::everybody(ChainSettings::new(Duration::from_secs(60)))
-}
-
 /// A call through this crib.
 pub fn through(
     crib: Arc<Crib>,
@@ -451,21 +448,8 @@ pub fn through(
     tool: &str,
     arguments: Value,
 ) -> impl Future<Output = CallResult> + 'static {
-    let request = Request {
-        tool: tool.into(),
-        arguments: arguments.as_object().unwrap().clone().into(),
-        caller: Caller::new("test"),
-        context,
-    };
-    async move { Ok(crib.view("default").call(request).await?.outcome) }
-}
-
-fn described(pid: u32) -> String {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    format!(
-        "{pid}: {}",
-        String::from_utf8_lossy(&line).replace('\0', " ")
-    )
+    let tool = tool.to_owned();
+    async move { lent::call(&crib, Caller::new("test"), context, &tool, arguments).await }
 }
 
 fn told(event: &Event) -> Option<String> {
@@ -481,25 +465,6 @@ fn told(event: &Event) -> Option<String> {
         Event::HealthChanged { tool, health, .. } => format!("{name} {tool} {}", health.as_str()),
         Event::ToolsChanged(_) | Event::ToolError(_) | Event::ToolProgress { .. } => return None,
     })
-}
-
-/// Waits until something holds that others bring about.
-pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    poll(PATIENCE, async || match holds() {
-        true => Ok(()),
-        false => Err(format!("waited in vain until {what}")),
-    })
-    .await;
-}
-
-/// Looks until all is well; says what is not when it takes too long.
-async fn poll(limit: Duration, mut look: impl AsyncFnMut() -> Result<(), String>) {
-    let deadline = Instant::now() + limit;
-    while let Err(wrong) = look().await {
-        assert!(Instant::now() < deadline, "{wrong}");
-        // sleeps: how often it is looked at; nothing depends on it
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "as the settings make it")]

@@ -35,11 +35,12 @@ pub use custom_tools::{CustomTools, ToolPage};
 pub use grants::GrantBook;
 pub use hash::{Signer, fingerprint, new_secret};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
-pub use trusted::{TrustKind, TrustedPath, TrustedPaths};
+pub use trusted::{TrustKind, TrustedPath};
 pub use url::{StoreUrl, StoreUrlError};
 
 use db::Db;
 use hash::ArgumentKey;
+use trusted::TrustedPaths;
 use url::Kind;
 
 /// The open store. Cheap to clone.

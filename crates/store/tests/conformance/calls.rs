@@ -93,9 +93,8 @@ pub async fn the_end_of_a_call_completes_its_beginning(site: Site) {
     }
 }
 
-pub async fn calls_are_filtered(site: Site) {
-    let store = site.open().await;
-    let log = store.call_log();
+/// Four calls that differ in all that can be asked for.
+fn various() -> [CallRecord; 4] {
     let mut other = call(3_000, "other");
     (other.client, other.agent) = ("codex".into(), "reviewer".into());
     (other.session, other.token, other.tool_hash) =
@@ -105,86 +104,86 @@ pub async fn calls_are_filtered(site: Site) {
     let mut refused = call(9_000, "echo");
     (refused.protocol, refused.outcome) = (Level::Failed("denied".into()), Level::Unreached);
     refused.error = Some(ErrorCode::Denied);
-    let all = [call(0, "echo"), other, failed, refused];
+    [call(0, "echo"), other, failed, refused]
+}
+
+pub async fn calls_are_filtered(site: Site) {
+    let store = site.open().await;
+    let log = store.call_log();
+    let all = various();
     for record in &all {
         log.record_durably(record.clone()).await.unwrap();
     }
-    let ask = async |filter: CallFilter| -> Vec<usize> {
-        let page = store.calls().list(&filter, None, 10).await.unwrap();
-        let place = |call: &CallRecord| all.iter().position(|other| other == call).unwrap();
-        page.calls.iter().map(place).collect()
-    };
     let filter = CallFilter::default;
     let word = |text: &str| Some(text.to_owned());
-    assert_eq!(ask(filter()).await, [3, 2, 1, 0]);
-    assert_eq!(
-        ask(CallFilter {
-            tool: word("echo"),
-            ..filter()
-        })
-        .await,
-        [3, 2, 0]
-    );
-    assert_eq!(
-        ask(CallFilter {
-            client: word("codex"),
-            ..filter()
-        })
-        .await,
-        [1]
-    );
-    assert_eq!(
-        ask(CallFilter {
-            agent: word("default"),
-            ..filter()
-        })
-        .await,
-        [3, 2, 0]
-    );
-    assert_eq!(
-        ask(CallFilter {
-            ending: Some(Ending::Ok),
-            ..filter()
-        })
-        .await,
-        [1, 0]
-    );
-    assert_eq!(
-        ask(CallFilter {
-            ending: Some(Ending::Failed),
-            ..filter()
-        })
-        .await,
-        [3, 2]
-    );
     let denied = Some(Ending::Code(ErrorCode::Denied));
-    assert_eq!(
-        ask(CallFilter {
-            ending: denied,
-            ..filter()
-        })
-        .await,
-        [3]
-    );
-    assert_eq!(
-        ask(CallFilter {
-            ending: denied,
-            tool: word("other"),
-            ..filter()
-        })
-        .await,
-        [0; 0]
-    );
-    let (since_ms, until_ms) = (Some(all[1].at_ms), Some(all[3].at_ms));
-    assert_eq!(
-        ask(CallFilter {
-            since_ms,
-            until_ms,
-            ..filter()
-        })
-        .await,
-        [2, 1]
-    );
+    let table: [(CallFilter, &[usize]); 9] = [
+        (filter(), &[3, 2, 1, 0]),
+        (
+            CallFilter {
+                tool: word("echo"),
+                ..filter()
+            },
+            &[3, 2, 0],
+        ),
+        (
+            CallFilter {
+                client: word("codex"),
+                ..filter()
+            },
+            &[1],
+        ),
+        (
+            CallFilter {
+                agent: word("default"),
+                ..filter()
+            },
+            &[3, 2, 0],
+        ),
+        (
+            CallFilter {
+                ending: Some(Ending::Ok),
+                ..filter()
+            },
+            &[1, 0],
+        ),
+        (
+            CallFilter {
+                ending: Some(Ending::Failed),
+                ..filter()
+            },
+            &[3, 2],
+        ),
+        (
+            CallFilter {
+                ending: denied,
+                ..filter()
+            },
+            &[3],
+        ),
+        (
+            CallFilter {
+                ending: denied,
+                tool: word("other"),
+                ..filter()
+            },
+            &[],
+        ),
+        (
+            CallFilter {
+                since_ms: Some(all[1].at_ms),
+                until_ms: Some(all[3].at_ms),
+                ..filter()
+            },
+            &[2, 1],
+        ),
+    ];
+    for (filter, wanted) in table {
+        let page = store.calls().list(&filter, None, 10).await.unwrap();
+        let place = |call: &CallRecord| all.iter().position(|other| other == call).unwrap();
+        let found: Vec<usize> = page.calls.iter().map(place).collect();
+        assert_eq!(found, wanted, "{filter:?}");
+    }
 }
 
 pub async fn calls_are_durable_when_asked(site: Site) {

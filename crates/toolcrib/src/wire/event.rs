@@ -132,23 +132,13 @@ pub fn event_json(event: &Event) -> serde_json::Result<String> {
             call_id,
             tool,
             duration_ms,
-        } => serde_json::to_string(&CallEndView {
-            call_id: call_id.to_string(),
-            tool: tool.clone(),
-            duration_ms: *duration_ms,
-            error: None,
-        }),
+        } => call_end(call_id, tool, *duration_ms, None),
         Event::ToolFailed {
             call_id,
             tool,
             duration_ms,
             failure,
-        } => serde_json::to_string(&CallEndView {
-            call_id: call_id.to_string(),
-            tool: tool.clone(),
-            duration_ms: *duration_ms,
-            error: Some(failure.as_str().to_owned()),
-        }),
+        } => call_end(call_id, tool, *duration_ms, Some(failure.as_str())),
         Event::WorkerSpawn { tool, process } => serde_json::to_string(&WorkerView {
             tool: tool.clone(),
             process: *process,
@@ -184,6 +174,20 @@ pub fn event_json(event: &Event) -> serde_json::Result<String> {
             message: message.clone(),
         }),
     }
+}
+
+fn call_end(
+    call_id: &str,
+    tool: &str,
+    duration_ms: f64,
+    error: Option<&str>,
+) -> serde_json::Result<String> {
+    serde_json::to_string(&CallEndView {
+        call_id: call_id.to_owned(),
+        tool: tool.to_owned(),
+        duration_ms,
+        error: error.map(str::to_owned),
+    })
 }
 
 #[cfg(test)]

@@ -20,18 +20,27 @@ fn problems_between_neighbours(bad: Value) -> (Vec<Arc<Tool>>, Vec<Problem>) {
     (loaded.tools, loaded.problems)
 }
 
+/// Each of these fields makes the middle of three tools bad, with this message, and its neighbours load.
+fn are_bad(table: &[(Value, &str)]) {
+    for (changes, message) in table {
+        let (tools, problems) = problems_between_neighbours(tool_with(changes.clone()));
+        assert_eq!(tools.len(), 2, "{changes}");
+        let found = problems
+            .iter()
+            .find(|problem| problem.message.contains(*message));
+        let problem = found.unwrap_or_else(|| panic!("{changes}: {problems:?}"));
+        assert_eq!(problem.severity, Severity::Error, "{changes}");
+        assert_eq!(problem.file.as_deref(), Some(Path::new(FILE)));
+        assert!(!problem.hint.is_empty(), "{changes}");
+        if changes.get("name").is_none() {
+            assert_eq!(problem.tool_name.as_deref(), Some("subject"), "{changes}");
+        }
+    }
+}
+
 #[test]
 fn a_bad_tool_is_named_and_its_neighbours_load() {
-    let shell = |command: &str| json!({"handler": {"type": "shell", "command": command}});
-    let http = |extra: Value| {
-        let mut handler = json!({"type": "http", "url": "https://a.test/"});
-        handler
-            .as_object_mut()
-            .unwrap()
-            .extend(extra.as_object().unwrap().clone());
-        json!({"handler": handler})
-    };
-    let table = [
+    are_bad(&[
         (json!({"name": "REMOVE"}), "`tools[1].name` is missing"),
         (json!({"name": ""}), "`tools[1].name` is empty"),
         (
@@ -72,6 +81,18 @@ fn a_bad_tool_is_named_and_its_neighbours_load() {
             json!({"outputSchema": 1}),
             "`tools[1].outputSchema` is not a usable schema",
         ),
+    ]);
+    let (tools, problems) = problems_between_neighbours(json!("text"));
+    assert_eq!((tools.len(), problems.len()), (2, 1));
+    assert!(problems[0].message.contains("`tools[1]` must be an object"));
+    let (_, problems) = problems_between_neighbours(tool_with(json!({"name": "before"})));
+    assert_eq!(problems[0].error_type, ErrorType::NameClash);
+}
+
+#[test]
+fn a_bad_command_or_file_is_named() {
+    let shell = |command: &str| json!({"handler": {"type": "shell", "command": command}});
+    are_bad(&[
         (
             json!({"handler": "REMOVE"}),
             "`tools[1].handler` is missing",
@@ -109,6 +130,28 @@ fn a_bad_tool_is_named_and_its_neighbours_load() {
             json!({"handler": {"type": "shell", "command": "a", "allowDashValues": "yes"}}),
             "`tools[1].handler.allowDashValues` must be true or false",
         ),
+        (
+            json!({"handler": {"type": "file-read"}}),
+            "`tools[1].handler.basePath` is missing",
+        ),
+        (
+            json!({"handler": {"type": "file-read", "basePath": "d", "maxSize": 0}}),
+            "`tools[1].handler.maxSize` must be a whole number from 1",
+        ),
+    ]);
+}
+
+#[test]
+fn a_bad_request_is_named() {
+    let http = |extra: Value| {
+        let mut handler = json!({"type": "http", "url": "https://a.test/"});
+        handler
+            .as_object_mut()
+            .unwrap()
+            .extend(extra.as_object().unwrap().clone());
+        json!({"handler": handler})
+    };
+    are_bad(&[
         (
             json!({"handler": {"type": "http"}}),
             "`tools[1].handler.url` is missing",
@@ -153,14 +196,12 @@ fn a_bad_tool_is_named_and_its_neighbours_load() {
             json!({"handler": {"type": "http", "url": "https://a.test/"}, "sandbox": {"allowedHosts": ["b.test"]}}),
             "`tools[1].handler.url` names a host",
         ),
-        (
-            json!({"handler": {"type": "file-read"}}),
-            "`tools[1].handler.basePath` is missing",
-        ),
-        (
-            json!({"handler": {"type": "file-read", "basePath": "d", "maxSize": 0}}),
-            "`tools[1].handler.maxSize` must be a whole number from 1",
-        ),
+    ]);
+}
+
+#[test]
+fn bad_options_are_named() {
+    are_bad(&[
         (
             json!({"timeoutMs": 1.5}),
             "`tools[1].timeoutMs` must be a whole number from 1 to 86400000, not a fraction",
@@ -218,26 +259,7 @@ fn a_bad_tool_is_named_and_its_neighbours_load() {
             json!({"sandbox": {"allowedPath": []}}),
             "`tools[1].sandbox.allowedPath` is not a known field",
         ),
-    ];
-    for (changes, message) in table {
-        let (tools, problems) = problems_between_neighbours(tool_with(changes.clone()));
-        assert_eq!(tools.len(), 2, "{changes}");
-        let found = problems
-            .iter()
-            .find(|problem| problem.message.contains(message));
-        let problem = found.unwrap_or_else(|| panic!("{changes}: {problems:?}"));
-        assert_eq!(problem.severity, Severity::Error, "{changes}");
-        assert_eq!(problem.file.as_deref(), Some(Path::new(FILE)));
-        assert!(!problem.hint.is_empty(), "{changes}");
-        if changes.get("name").is_none() {
-            assert_eq!(problem.tool_name.as_deref(), Some("subject"), "{changes}");
-        }
-    }
-    let (tools, problems) = problems_between_neighbours(json!("text"));
-    assert_eq!((tools.len(), problems.len()), (2, 1));
-    assert!(problems[0].message.contains("`tools[1]` must be an object"));
-    let (_, problems) = problems_between_neighbours(tool_with(json!({"name": "before"})));
-    assert_eq!(problems[0].error_type, ErrorType::NameClash);
+    ]);
 }
 
 #[test]

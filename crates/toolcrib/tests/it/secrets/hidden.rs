@@ -4,12 +4,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{LITERAL, SECRET, Scene, forms, nowhere_in, scene, write_blab};
 use crate::support::files::holding;
 use crate::support::mcp::{call, stateless_call};
-use crate::support::{Ran, TestCrib, eventually, plugin};
+use crate::support::{Ran, TestCrib, World, eventually, plugin};
 
 /// Answers every request with the request itself.
 fn echo_server() -> u16 {
@@ -34,12 +34,8 @@ fn echo_server() -> u16 {
     port
 }
 
-#[tokio::test]
-async fn a_secret_is_nowhere_but_in_the_tool() {
-    let Scene { world, kept: _kept } = scene();
-    let env = json!({"API_KEY": "secret://api", "MODE": LITERAL});
-    write_blab(&world, "blab", &env);
-    let python = r#"
+/// Tells a variable that it was granted, in every way that a Python tool has.
+const GOSSIP: &str = r#"
 import os, sys
 from toolcrib import tool, Context
 
@@ -55,7 +51,12 @@ def gossip(ctx: Context, how: str = "") -> str:
         raise ValueError("raised " + value)
     return "returned " + value
 "#;
-    world.write_tool("gossip.py", python);
+
+/// Tools of every kind that were handed something, in a project that is trusted.
+fn talkative(world: &World) {
+    let env = json!({"API_KEY": "secret://api", "MODE": LITERAL});
+    write_blab(world, "blab", &env);
+    world.write_tool("gossip.py", GOSSIP);
     let mut shell = plugin::shell(
         "spool",
         "sh -c 'i=0; while [ $i -lt 6000 ]; do echo $i $GRANTED; i=$((i+1)); done; echo $GRANTED >&2'",
@@ -78,85 +79,41 @@ def gossip(ctx: Context, how: str = "") -> str:
     ] {
         assert!(trusted.stdout.contains(told), "{trusted:?}");
     }
+}
 
+/// The ways in which `blab` tells what it has.
+const HOWS: [&str; 15] = [
+    "stdout",
+    "stderr",
+    "log",
+    "error",
+    "refusal",
+    "foreign",
+    "crash",
+    "progress",
+    "structured",
+    "contract",
+    "escaped",
+    "escaped-error",
+    "own",
+    "forms",
+    "big",
+];
+
+#[tokio::test]
+async fn a_secret_is_nowhere_but_in_the_tool() {
+    let Scene { world, kept: _kept } = scene();
+    talkative(&world);
     let mut command = world.command(&["serve", "--json", "--no-auth", "--port", "0"]);
     command.env("TOOLCRIB_LOG", "trace");
     let crib = world.serve_by(command);
     let events = listen(&crib).await;
-    let mut said = String::new();
-    let yes = |outcome: &Value| assert_eq!(outcome["output"], "yes", "{outcome}");
-    yes(&crib
-        .call("blab", json!({"how": "matches", "said": SECRET}))
-        .await
-        .1);
-    yes(&crib
-        .call("blab", json!({"how": "matches", "said": LITERAL}))
-        .await
-        .1);
-    let hows = [
-        "stdout",
-        "stderr",
-        "log",
-        "error",
-        "refusal",
-        "foreign",
-        "crash",
-        "progress",
-        "structured",
-        "contract",
-        "escaped",
-        "escaped-error",
-        "own",
-        "forms",
-        "big",
-    ];
-    for how in hows {
-        // The value comes as an argument, too.
-        let (status, outcome) = crib.call("blab", json!({"how": how, "said": SECRET})).await;
-        let text = outcome.to_string();
-        assert_ne!(status, 500, "{how}: {text}");
-        let tells = !["stderr", "log", "progress"].contains(&how);
-        assert!(!tells || text.contains("***"), "{how}: {text}");
-        nowhere_in(how, &text);
-        if let Some(id) = outcome["metadata"]["outputId"].as_str() {
-            said += &kept_output(&crib, id).await;
-        }
-    }
-    for how in ["", "raise"] {
-        said += &crib.call("gossip", json!({"how": how})).await.1.to_string();
-    }
-    for tool in ["spool", "fetch"] {
-        let (status, outcome) = crib.call(tool, json!({})).await;
-        assert_eq!(status, 200, "{outcome}");
-        let id = outcome["metadata"]["outputId"].as_str().unwrap();
-        let kept = kept_output(&crib, id).await;
-        assert!(kept.contains("***"), "{outcome}");
-        said += &format!("{outcome}{kept}");
-    }
-    let (_, health) = crib.get("/tools/blab").await;
-    said += &health.to_string();
+    let mut said = over_rest(&crib).await;
+    said += &crib.get("/tools/blab").await.1.to_string();
     said += &world.run(&["health", "blab"]).stdout;
-
-    // The same over MCP: both revisions, with progress.
-    let session = crib.session("2025-11-25").await;
-    for how in hows {
-        let mut message = call(7, "blab", json!({"how": how, "said": SECRET}));
-        message["params"]["_meta"]["progressToken"] = "p".into();
-        said += &session.post(&message).await.response.text().await.unwrap();
-        let message = stateless_call(8, "blab", json!({"how": how, "said": SECRET}));
-        let answer = crib.post_stateless(&message).await;
-        said += &answer.response.text().await.unwrap();
-    }
+    said += &over_mcp(&crib).await;
     assert!(said.contains("notifications/progress"), "{said}");
-    let arguments = format!("said={SECRET}");
-    for how in ["stdout", "error", "crash", "progress"] {
-        let how = format!("how={how}");
-        for place in [&["--standalone"][..], &[]] {
-            let args = [&["call", "blab", &how, &arguments], place].concat();
-            let Ran { stdout, stderr, .. } = world.run(&args);
-            said += &format!("{stdout}{stderr}");
-        }
-    }
+    said += &by_commands(&world);
     for path in ["/calls", "/tools", "/tools/errors", "/grants", "/health"] {
         said += &crib.get(path).await.1.to_string();
     }
@@ -175,6 +132,83 @@ def gossip(ctx: Context, how: str = "") -> str:
     assert_eq!(holding(&data, &all), Vec::<String>::new());
     crib.stop();
 
+    nowhere_in("answers and events", &said);
+    nowhere_in("the log", &log);
+    logs_are_masked(&world);
+    // The tool's own file has the literal, and so has the copy that stands in should it break.
+    let literal = [LITERAL, "l1teral"];
+    let others = all.into_iter().filter(|form| !literal.contains(form));
+    let others: Vec<&str> = others.collect();
+    assert_eq!(holding(&world.root(), &others), Vec::<String>::new());
+    assert_eq!(holding(&data, &literal), Vec::<String>::new());
+}
+
+/// What all tools say over REST, and what is kept of it.
+async fn over_rest(crib: &TestCrib) -> String {
+    let mut said = String::new();
+    for value in [SECRET, LITERAL] {
+        let arguments = json!({"how": "matches", "said": value});
+        let (_, outcome) = crib.call("blab", arguments).await;
+        assert_eq!(outcome["output"], "yes", "{outcome}");
+    }
+    for how in HOWS {
+        // The value comes as an argument, too.
+        let (status, outcome) = crib.call("blab", json!({"how": how, "said": SECRET})).await;
+        let text = outcome.to_string();
+        assert_ne!(status, 500, "{how}: {text}");
+        let tells = !["stderr", "log", "progress"].contains(&how);
+        assert!(!tells || text.contains("***"), "{how}: {text}");
+        nowhere_in(how, &text);
+        if let Some(id) = outcome["metadata"]["outputId"].as_str() {
+            said += &kept_output(crib, id).await;
+        }
+    }
+    for how in ["", "raise"] {
+        said += &crib.call("gossip", json!({"how": how})).await.1.to_string();
+    }
+    for tool in ["spool", "fetch"] {
+        let (status, outcome) = crib.call(tool, json!({})).await;
+        assert_eq!(status, 200, "{outcome}");
+        let id = outcome["metadata"]["outputId"].as_str().unwrap();
+        let kept = kept_output(crib, id).await;
+        assert!(kept.contains("***"), "{outcome}");
+        said += &format!("{outcome}{kept}");
+    }
+    said
+}
+
+/// The same over MCP: both revisions, with progress.
+async fn over_mcp(crib: &TestCrib) -> String {
+    let mut said = String::new();
+    let session = crib.session("2025-11-25").await;
+    for how in HOWS {
+        let mut message = call(7, "blab", json!({"how": how, "said": SECRET}));
+        message["params"]["_meta"]["progressToken"] = "p".into();
+        said += &session.post(&message).await.response.text().await.unwrap();
+        let message = stateless_call(8, "blab", json!({"how": how, "said": SECRET}));
+        let answer = crib.post_stateless(&message).await;
+        said += &answer.response.text().await.unwrap();
+    }
+    said
+}
+
+/// The same by the command, through the crib that serves and without it.
+fn by_commands(world: &World) -> String {
+    let mut said = String::new();
+    let arguments = format!("said={SECRET}");
+    for how in ["stdout", "error", "crash", "progress"] {
+        let how = format!("how={how}");
+        for place in [&["--standalone"][..], &[]] {
+            let args = [&["call", "blab", &how, &arguments], place].concat();
+            let Ran { stdout, stderr, .. } = world.run(&args);
+            said += &format!("{stdout}{stderr}");
+        }
+    }
+    said
+}
+
+/// What is kept of a tool's words and of calls has stars where the values were.
+fn logs_are_masked(world: &World) {
     let logs = world.run(&["logs", "blab"]).exits(0).stdout;
     for line in ["part ***", "last words ***", "noise ***", "log ***"] {
         assert!(logs.contains(line), "{line} is not in {logs}");
@@ -183,17 +217,9 @@ def gossip(ctx: Context, how: str = "") -> str:
     assert!(gossip.contains("to stderr ***"), "{gossip}");
     let calls = world.run(&["logs", "--calls", "--json"]).exits(0).stdout;
     assert!(calls.contains("\"blab\""), "{calls}");
-    nowhere_in("answers and events", &said);
-    nowhere_in("the log", &log);
     for (what, text) in [("logs", logs), ("logs", gossip), ("calls", calls)] {
         nowhere_in(what, &text);
     }
-    // The tool's own file has the literal, and so has the copy that stands in should it break.
-    let literal = [LITERAL, "l1teral"];
-    let others = all.into_iter().filter(|form| !literal.contains(form));
-    let others: Vec<&str> = others.collect();
-    assert_eq!(holding(&world.root(), &others), Vec::<String>::new());
-    assert_eq!(holding(&data, &literal), Vec::<String>::new());
 }
 
 async fn kept_output(crib: &TestCrib, id: &str) -> String {

@@ -9,57 +9,6 @@ const MEDIAN_FILE: usize = 200;
 /// No function has more lines, but for tables and matches with one line an arm.
 const LONGEST_FUNCTION: usize = 80;
 
-/// Files that are too long today. This list only gets shorter.
-const LONG_FILES: [&str; 14] = [
-    "crates/sandbox/src/resolved_paths.rs",
-    "crates/scan/src/python/expression.rs",
-    "crates/scan/src/python/statement.rs",
-    "crates/scan/src/script/expression.rs",
-    "crates/scan/src/script/shape.rs",
-    "crates/sources/src/folder.rs",
-    "crates/sources/src/folder/reading.rs",
-    "crates/sources/src/lib.rs",
-    "crates/sources/src/worker/pool.rs",
-    "crates/sources/src/worker/process.rs",
-    "crates/sources/tests/builtin/hostile.rs",
-    "crates/toolcrib/src/config/settings.rs",
-    "crates/toolcrib/tests/it/grants.rs",
-    "crates/toolcrib/tests/it/walls.rs",
-];
-/// Functions that are too long today. This list only gets shorter.
-const LONG_FUNCTIONS: [(&str, &str); 15] = [
-    ("crates/scan/src/python/expression.rs", "evaluated"),
-    ("crates/scan/src/python/statement.rs", "statement"),
-    ("crates/scan/src/script/shape.rs", "token"),
-    ("crates/sources/src/executable/definition.rs", "tool"),
-    ("crates/sources/src/folder.rs", "look"),
-    (
-        "crates/sources/src/plugin/tests/problems.rs",
-        "a_bad_tool_is_named_and_its_neighbours_load",
-    ),
-    ("crates/sources/src/script/undescribed.rs", "new"),
-    (
-        "crates/store/tests/conformance/calls.rs",
-        "calls_are_filtered",
-    ),
-    ("crates/toolcrib/src/commands/serve.rs", "run"),
-    ("crates/toolcrib/src/config/settings.rs", "load"),
-    ("crates/toolcrib/src/open/follow.rs", "follow"),
-    ("crates/toolcrib/src/wire/event.rs", "event_json"),
-    (
-        "crates/toolcrib/tests/it/auth/login.rs",
-        "a_browser_logs_in_once_and_out_again",
-    ),
-    (
-        "crates/toolcrib/tests/it/auth/secrets.rs",
-        "no_secret_is_written_down_or_handed_on",
-    ),
-    (
-        "crates/toolcrib/tests/it/secrets/hidden.rs",
-        "a_secret_is_nowhere_but_in_the_tool",
-    ),
-];
-
 #[test]
 fn files_are_short() {
     let mut lengths = Vec::new();
@@ -67,7 +16,7 @@ fn files_are_short() {
     for (path, text) in sources() {
         let lines = text.lines().count();
         lengths.push(lines);
-        if lines > LONGEST_FILE && !LONG_FILES.contains(&path.as_str()) {
+        if lines > LONGEST_FILE {
             long.push(format!("{path}: {lines}"));
         }
     }
@@ -82,8 +31,7 @@ fn functions_are_short() {
     let mut long = Vec::new();
     for (path, text) in sources() {
         for (name, lines) in functions(&text) {
-            let known = LONG_FUNCTIONS.contains(&(path.as_str(), name));
-            if lines > LONGEST_FUNCTION && !known {
+            if lines > LONGEST_FUNCTION {
                 long.push(format!("{path}: {name} has {lines}"));
             }
         }
