@@ -49,7 +49,7 @@ fn functions(text: &str) -> Vec<(&str, usize)> {
         let ended = |line: &&str| line.strip_prefix(indent) == Some("}");
         // A signature without a body, or a body of one line, has no such brace.
         let whole = line.ends_with(['}', ';']);
-        let length = lines[at..].iter().position(|line| ended(line));
+        let length = lines[at..].iter().position(ended);
         let (false, Some(length)) = (whole, length) else {
             continue;
         };
