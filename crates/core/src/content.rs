@@ -77,7 +77,7 @@ impl Block {
     }
 
     /// Its words, where it is text.
-    fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self) -> Option<String> {
         let is_text = self.is_text();
         is_text.then(|| text_of(&self.object, "text")).flatten()
     }

@@ -153,7 +153,9 @@ impl Truster {
         let was = was.map_err(refused)?;
         let granted = store.grants().revoke_below(root).await;
         granted.map_err(refused)?;
-        if let Ok(opened) = opened {
+        // A link may lead to another project, which keeps what it has.
+        let is_it = |opened: &Opened| opened.project.as_ref().is_some_and(|one| one.root == root);
+        if let Some(opened) = opened.ok().filter(is_it) {
             opened.forget_last_good();
         }
         Ok(TrustTaken {

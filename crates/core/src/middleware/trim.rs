@@ -3,11 +3,14 @@
 //! Why: `docs/design/0008-outputs.md`.
 
 use std::io;
+use std::sync::Arc;
 
 use super::{Always, Middleware, Next};
 use crate::outputs::Whole;
 use crate::profile::ChainSettings;
-use crate::{Block, BoxFuture, Call, CallError, CallResult, Json, Object, Outcome, Outputs};
+use crate::{
+    Block, BoxFuture, Call, CallError, CallResult, Json, Object, Outcome, Outputs, Progress,
+};
 
 /// The most lines of text that one outcome carries, notice included.
 pub const MAX_LINES: usize = 2_000;
@@ -36,6 +39,7 @@ impl Middleware for Trim {
         let outputs = next.shared().outputs.as_ref();
         Box::pin(async move {
             let owner = call.caller.agent.clone();
+            call.context.filter_progress(Arc::new(bound_progress));
             match next.run(call).await {
                 Ok(mut outcome) => {
                     bound_extras(&mut outcome);
@@ -209,8 +213,14 @@ fn bound_extras(outcome: &mut Outcome) {
     let mut dropped = before - outcome.attachments.len();
     if let Some(content) = &mut outcome.content {
         let before = content.blocks.len();
-        let blocks = &mut content.blocks;
-        blocks.retain(|block| block.is_text() || fits(block.object().text().len()));
+        let mut beside = MAX_METADATA;
+        content.blocks.retain_mut(|block| match block.is_text() {
+            true => {
+                bound_text_block(block, &mut beside);
+                true
+            }
+            false => fits(block.object().text().len()),
+        });
         dropped += before - content.blocks.len();
         let beside = content.meta.as_mut().into_iter().chain([&mut content.rest]);
         beside.for_each(bound_object);
@@ -220,28 +230,54 @@ fn bound_extras(outcome: &mut Outcome) {
     }
 }
 
+/// Words have their own limit. What else a text block carries is metadata, and all blocks share the room for that.
+fn bound_text_block(block: &mut Block, room: &mut usize) {
+    let words = block.object().members().find(|(name, _)| name == "text");
+    let plain = r#"{"type":"text","text":}"#.len() + words.map_or(0, |(_, words)| words.len());
+    let beside = block.object().text().len().saturating_sub(plain);
+    match room.checked_sub(beside) {
+        Some(left) => *room = left,
+        None => *block = Block::text(&block.words().unwrap_or_default()),
+    }
+}
+
+/// Many steps of a call are told, each in little.
+fn bound_progress(mut progress: Progress) -> Progress {
+    for text in [&mut progress.title, &mut progress.message] {
+        text.iter_mut().for_each(bound_text);
+    }
+    let size = |data: &_| serde_json::to_string(data).map_or(usize::MAX, |text| text.len());
+    if !progress.data.is_empty() && size(&progress.data) > MAX_METADATA {
+        progress.data.clear();
+        progress.data.insert("dropped".to_owned(), dropped().into());
+    }
+    progress
+}
+
+fn dropped() -> String {
+    format!("metadata of more than {MAX_METADATA} bytes")
+}
+
 fn bound_object(object: &mut Object) {
     if object.text().len() > MAX_METADATA {
         *object = Object::default();
-        object.insert(
-            "dropped",
-            format!("metadata of more than {MAX_METADATA} bytes"),
-        );
+        object.insert("dropped", dropped());
     }
 }
 
 fn bound_error(mut error: CallError) -> CallError {
-    let bound = |text: &mut String| {
-        if text.len() > MAX_MESSAGE {
-            text.truncate(floor_char(text, MAX_MESSAGE));
-            text.push('…');
-        }
-    };
-    bound(&mut error.message);
+    bound_text(&mut error.message);
     if let Some(hint) = &mut error.hint {
-        hint.edit(bound);
+        hint.edit(bound_text);
     }
     error
+}
+
+fn bound_text(text: &mut String) {
+    if text.len() > MAX_MESSAGE {
+        text.truncate(floor_char(text, MAX_MESSAGE));
+        text.push('…');
+    }
 }
 
 #[cfg(test)]
@@ -284,6 +320,56 @@ mod tests {
     fn many_long_lines_fall_to_the_byte_limit() {
         let text = format!("{}\n", "x".repeat(99)).repeat(3_000);
         assert_eq!(cut_of(&text).unwrap().by, Limit::Bytes);
+    }
+
+    #[test]
+    fn what_stands_beside_the_words_of_text_is_bounded_too() {
+        let block = |words: &str, beside: usize| {
+            let meta = "x".repeat(beside);
+            format!(r#"{{"type":"text","text":"{words}","_meta":{{"m":"{meta}"}}}}"#)
+        };
+        let blocks = [
+            block("a", 40_000),
+            block("b", 40_000),
+            block("c", 9),
+            block("", 0),
+        ];
+        let result = format!(r#"{{"content":[{}]}}"#, blocks.join(","));
+        let mut outcome = Outcome::from_json(Json::parse(&result).unwrap());
+        bound_extras(&mut outcome);
+        let content = outcome.content.unwrap();
+        let left: Vec<&str> = content
+            .blocks
+            .iter()
+            .map(|one| one.object().text())
+            .collect();
+        let bare = r#"{"type":"text","text":"b"}"#;
+        assert_eq!(left[0], blocks[0]);
+        assert_eq!(
+            serde_json::from_str::<Json>(left[1]).unwrap(),
+            Json::parse(bare).unwrap()
+        );
+        assert_eq!(left[2..], blocks[2..]);
+    }
+
+    #[test]
+    fn steps_of_a_call_are_told_in_little() {
+        let long = || Some("ä".repeat(MAX_MESSAGE));
+        let told = bound_progress(Progress {
+            title: long(),
+            message: long(),
+            data: serde_json::Map::from_iter([("a".to_owned(), "x".repeat(MAX_METADATA).into())]),
+            ..Progress::default()
+        });
+        let fits = |text: Option<String>| text.unwrap().len() <= MAX_MESSAGE + '…'.len_utf8();
+        assert!(fits(told.title) && fits(told.message));
+        assert_eq!(told.data["dropped"], dropped());
+        let small = Progress {
+            message: Some("half".to_owned()),
+            data: serde_json::Map::from_iter([("a".to_owned(), 1.into())]),
+            ..Progress::default()
+        };
+        assert_eq!(bound_progress(small.clone()), small);
     }
 
     #[test]

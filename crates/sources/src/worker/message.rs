@@ -67,6 +67,18 @@ impl RpcError {
     /// What the tool's own failures are called.
     pub const FAILED: i64 = -32001;
 
+    /// An error as it is written. One that can't be read is an error all the same, or its caller would wait in vain.
+    fn written(raw: &RawValue) -> RpcError {
+        match serde_json::from_str(raw.get()) {
+            Ok(value) => RpcError::read(value),
+            Err(error) => RpcError {
+                code: RpcError::FAILED,
+                message: format!("the tool failed, and what it says of it can't be read: {error}"),
+                data: None,
+            },
+        }
+    }
+
     /// Any value is an error where one is expected: a caller who waits is better served by odd words than by none.
     fn read(value: Value) -> RpcError {
         let text = |value: &Value| match value {
@@ -119,8 +131,8 @@ struct Raw<'a> {
     // `null` is a result; a missing one is none.
     #[serde(default, borrow, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    #[serde(default)]
-    error: Option<Value>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
 }
 
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -139,7 +151,7 @@ impl Message {
             });
         }
         let result = match (raw.error, raw.result) {
-            (Some(error), _) => Err(RpcError::read(error)),
+            (Some(error), _) => Err(RpcError::written(error)),
             (None, Some(value)) => result(value),
             (None, None) => return Err(NoMessage::Shape),
         };

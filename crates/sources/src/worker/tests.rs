@@ -253,6 +253,25 @@ fn errors_are_read_however_they_are_written() {
 }
 
 #[test]
+fn an_error_that_cannot_be_read_is_one() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for odd in [
+        r#"{"code": 1, "message": "half \ud83d"}"#,
+        r#"{"code": 1, "message": "m", "data": 1e999}"#,
+        &format!(r#"{{"code": 1, "message": "m", "data": {deep}}}"#),
+    ] {
+        let line = format!(r#"{{"id": 1, "error": {odd}}}"#);
+        match Message::parse(line.as_bytes()) {
+            Ok(Message::Answer {
+                id: Some(1),
+                result: Err(error),
+            }) => assert!(error.message.contains("can't be read"), "{}", error.message),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn what_is_no_message_is_told_from_what_may_become_one() {
     let unfinished = |line: &str| Message::parse(line.as_bytes()).unwrap_err().is_unfinished();
     for line in ["{", "{\"a", "{\"a\":", "{\"a\": {}", "{\"a\": \"b\","] {

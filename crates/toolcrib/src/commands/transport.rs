@@ -20,6 +20,8 @@ use crate::serve::{Served, rest};
 use crate::wire::HealthView;
 
 const JSON: &str = "application/json";
+/// How long whatever holds the project's socket may take to say who it is.
+const GREETING: Duration = Duration::from_secs(5);
 
 /// Where requests go.
 pub enum Transport {
@@ -174,7 +176,9 @@ impl There {
             client: client(reqwest::Client::builder().unix_socket(path)).ok()?,
             token: None,
         };
-        let (_, health) = there.send(Method::GET, "/api/health", None).await.ok()?;
+        // What holds the socket and says nothing is no crib that serves.
+        let asked = there.send(Method::GET, "/api/health", None);
+        let (_, health) = tokio::time::timeout(GREETING, asked).await.ok()?.ok()?;
         let health: HealthView = serde_json::from_slice(&health).ok()?;
         (health.version == crate::VERSION).then_some(there)
     }

@@ -255,3 +255,21 @@ fn the_socket_is_for_the_user_alone() {
     assert_eq!(crib.stop(), Some(0));
     assert!(!socket.exists());
 }
+
+/// A crib that hangs, or anything else that holds the socket.
+#[test]
+fn what_holds_the_socket_and_says_nothing_holds_up_no_command() {
+    let world = World::trusted();
+    let crib = world.serve();
+    let folder = world.home().join(".local/share/toolcrib/run");
+    let entries = std::fs::read_dir(&folder).unwrap().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    let socket = paths
+        .find(|path| path.extension().is_some_and(|e| e == "sock"))
+        .unwrap();
+    assert_eq!(crib.stop(), Some(0));
+    let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let listed = world.run(&["list"]).exits(0);
+    assert!(!listed.stderr.contains("running crib"), "{}", listed.stderr);
+    world.run(&["token", "list"]).exits(0);
+}

@@ -102,6 +102,25 @@ impl Keys {
         fresh.then(|| entry.who.clone())
     }
 
+    /// This moment, for [`Keys::counts_since`].
+    pub fn now(&self) -> (Instant, Revision) {
+        (Instant::now(), self.revision())
+    }
+
+    /// Does a token that counted then still do? The store is asked only where it may have changed.
+    pub async fn counts_since(
+        &self,
+        id: &str,
+        (at, revision): (Instant, Revision),
+    ) -> Result<bool, CallError> {
+        if at.elapsed() < TRUSTED_FOR && revision == self.revision() {
+            return Ok(true);
+        }
+        let store = self.memory.store().map_err(unreadable)?;
+        let found = store.tokens().get(id).await.map_err(unreadable)?;
+        Ok(found.is_some_and(|token| token.revoked_ms.is_none() && !is_over(token.expires_ms)))
+    }
+
     /// Ends when the token no longer counts.
     pub async fn ended(&self, id: &str) {
         loop {

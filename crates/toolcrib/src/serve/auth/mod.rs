@@ -26,6 +26,7 @@ use super::visitors::Visitor;
 use crate::store_handle::StoreHandle;
 
 mod keys;
+mod late;
 mod logins;
 mod methods;
 mod needs;
@@ -331,6 +332,7 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
     };
     let_in();
     request.extensions_mut().insert(who.clone());
+    let mut request = late::watched(request, &door, &who);
     // Nobody behind the door needs what was shown at it, and no log can tell what is not there.
     request.headers_mut().remove(AUTHORIZATION);
     request.headers_mut().remove(COOKIE);

@@ -7,6 +7,8 @@ use axum::http::{HeaderMap, HeaderName};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
+use serde_json::value::RawValue;
+use toolcrib_core::Object;
 
 use super::message::Params;
 
@@ -93,8 +95,20 @@ pub fn check(headers: &HeaderMap, method: &str, params: &Params) -> Result<(), S
     Ok(())
 }
 
-/// Says where the headers of a tool's parameters differ from its arguments.
-pub fn check_params(
+/// Says where the headers of a tool's parameters differ from its arguments. They are read as the call reads them, so that
+/// no number or name makes the two see different ones; what the call refuses needs no header.
+pub fn check_arguments(
+    headers: &HeaderMap,
+    wanted: &[ParamHeader],
+    arguments: Option<&RawValue>,
+) -> Result<(), String> {
+    let arguments = arguments.map_or(Ok(Object::default()), |raw| Object::new(raw.to_owned()));
+    arguments.map_or(Ok(()), |arguments| {
+        check_params(headers, wanted, arguments.json().value())
+    })
+}
+
+fn check_params(
     headers: &HeaderMap,
     wanted: &[ParamHeader],
     arguments: &Value,
@@ -160,6 +174,24 @@ mod tests {
             map.append(*name, value.parse().unwrap());
         }
         map
+    }
+
+    #[test]
+    fn no_number_hides_the_other_arguments() {
+        let wanted = param_headers(&json!({"properties": {"a": {"x-mcp-header": "A"}}}));
+        let says = |pairs: &[(&'static str, &str)], arguments: &str| {
+            let raw: &RawValue = serde_json::from_str(arguments).unwrap();
+            check_arguments(&headers(pairs), &wanted, Some(raw)).is_ok()
+        };
+        for arguments in [
+            r#"{"a": "x", "n": 1e999}"#,
+            r#"{"a": "y", "\u0061": "x", "n": -1e999}"#,
+        ] {
+            assert!(says(&[("mcp-param-a", "x")], arguments), "{arguments}");
+            assert!(!says(&[("mcp-param-a", "y")], arguments), "{arguments}");
+            assert!(!says(&[], arguments), "{arguments}");
+        }
+        assert_eq!(check_arguments(&headers(&[]), &wanted, None), Ok(()));
     }
 
     #[test]

@@ -228,6 +228,12 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// Two that differ would be read as one thing here and as another elsewhere.
+fn twice<E: Error>(key: &str) -> E {
+    let shown: String = key.chars().take(64).collect();
+    E::custom(format!("`{shown}` is there twice"))
+}
+
 /// Text that is borrowed where it can be.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -271,9 +277,15 @@ from_object!(Fields, "an object", |map| {
 
 from_object!(Params, "parameters by name", |map| {
     let mut params = Params::default();
+    let mut has_meta = false;
     while let Some(Text(key)) = map.next_key()? {
-        if key == "_meta" {
+        let is_meta = key == "_meta";
+        if params.fields.0.iter().any(|(known, _)| *known == key) || (is_meta && has_meta) {
+            return Err(twice(&key));
+        }
+        if is_meta {
             params.meta = map.next_value::<Option<Fields>>()?.unwrap_or_default();
+            has_meta = true;
             continue;
         }
         if params.fields.0.len() == MAX_FIELDS {
@@ -318,9 +330,8 @@ from_object!(Envelope, "a JSON-RPC message", |map| {
                 continue;
             }
         };
-        // Two that differ would be read as one thing here and as another elsewhere.
         if seen & bit != 0 {
-            return Err(A::Error::custom(format!("`{key}` is there twice")));
+            return Err(twice(&key));
         }
         seen |= bit;
     }

@@ -87,6 +87,14 @@ fn the_kinds_of_messages() {
             r#"-32600 Some("1")"#,
         ),
         (
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","n\u0061me":"b"}}"#,
+            r#"-32602 Some("1")"#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{},"_meta":{"a":1}}}"#,
+            r#"-32602 Some("1")"#,
+        ),
+        (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#,
             r#"-32602 Some("1")"#,
         ),

@@ -2,7 +2,6 @@
 
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 
 use super::asker::{Asker, Hello, Stated};
 use super::message::{Message, Request};
@@ -189,9 +188,6 @@ fn agree(mcp: &Mcp, who: &Who, headers: &HeaderMap, request: &Request) -> Result
     let view = mcp.served.view(who);
     match lists::headers_of(&view, &tool) {
         [] => Ok(()),
-        wanted => {
-            let arguments: Value = request.params.fields.value("arguments").unwrap_or_default();
-            headers::check_params(headers, wanted, &arguments)
-        }
+        wanted => headers::check_arguments(headers, wanted, request.params.get("arguments")),
     }
 }

@@ -1,5 +1,6 @@
 //! Reads a request's body: whole, bounded in size and time, and once.
 
+use std::error::Error;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -40,9 +41,6 @@ pub async fn read(body: Body) -> Result<Bytes, CallError> {
 
 async fn collect(body: Body) -> Result<Bytes, CallError> {
     let mut chunks = body.into_data_stream();
-    let broken = |error: axum::Error| {
-        bad_request(format!("the body could not be read: {error}")).hint("send the request again")
-    };
     // Nearly every body is one chunk, which is taken as it came.
     let first = match chunks.next().await {
         None => return Ok(Bytes::new()),
@@ -69,6 +67,18 @@ async fn collect(body: Body) -> Result<Bytes, CallError> {
         whole.extend_from_slice(&chunk);
     }
     within(whole.len()).map(|()| Bytes::from(whole))
+}
+
+/// Why a body was not read to its end.
+fn broken(error: axum::Error) -> CallError {
+    let whole: &(dyn Error + 'static) = &error;
+    let mut causes = std::iter::successors(Some(whole), |&error| error.source());
+    // The door may take back what it said when the body began.
+    match causes.find_map(|cause| cause.downcast_ref::<CallError>()) {
+        Some(refusal) => refusal.clone(),
+        None => bad_request(format!("the body could not be read: {error}"))
+            .hint("send the request again"),
+    }
 }
 
 fn within(size: usize) -> Result<(), CallError> {

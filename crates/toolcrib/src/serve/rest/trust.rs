@@ -1,6 +1,6 @@
 //! Trust over REST: given to the project that is served, listed, taken back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -105,7 +105,8 @@ pub async fn remove(
 ) -> Result<Response, ErrorResponse> {
     who.decides()?;
     let Whose { path } = queried(whose, "it takes `path`")?;
-    let path = path.map(PathBuf::from);
+    // `/a//b/` is written `/a/b` in the book.
+    let path = path.map(|path| Path::new(&path).components().collect::<PathBuf>());
     if path.as_ref().is_some_and(|path| !path.is_absolute()) {
         return Err(bad_request("`path` does not begin at the root")
             .hint("GET /api/trust gives the paths")

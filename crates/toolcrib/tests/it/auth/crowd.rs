@@ -14,7 +14,7 @@ const EACH: usize = 200;
 /// What "at once" may take on a busy machine; a place that only a silent connection's time limit frees takes longer.
 const SOON: Duration = Duration::from_secs(8);
 
-fn connect(port: u16) -> TcpStream {
+pub(super) fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
     stream
@@ -48,7 +48,7 @@ fn send(stream: &mut TcpStream, port: u16, token: &str) -> io::Result<()> {
 }
 
 /// The status of an answer, which is read whole.
-fn receive(stream: &mut TcpStream) -> io::Result<u16> {
+pub(super) fn receive(stream: &mut TcpStream) -> io::Result<u16> {
     let mut read = Vec::new();
     let mut chunk = [0; 4_096];
     loop {

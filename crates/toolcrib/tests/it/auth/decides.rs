@@ -1,9 +1,12 @@
 //! Who decides whose code runs and who gets in: the owner, and a token with `manage` as far as it reaches itself.
 
+use std::io::Write as _;
+
 use reqwest::header::SET_COOKIE;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
+use super::crowd::{connect, receive};
 use super::{ask, get, refused, world};
 use crate::support::{TestCrib, World, answer, eventually, shell_tool};
 
@@ -141,6 +144,14 @@ async fn a_token_decides_about_the_project_that_is_served_alone() {
         let no = send(&crib, Method::DELETE, &path, &lead, &nothing).await;
         refused(no, 403, "denied").await;
     }
+    // However the path is written, the answer is about the project that it names.
+    let written = world.project().display().to_string().replace('/', "//");
+    let path = format!("/api/trust?path={written}/./");
+    let (status, taken) = answer(send(&crib, Method::DELETE, &path, &lead, &nothing).await).await;
+    assert_eq!((status, &taken["new"]), (200, &json!(true)), "{taken}");
+    assert_eq!(taken["project"], json!(world.project()));
+    let again = send(&crib, Method::POST, "/api/trust", &lead, &nothing).await;
+    assert_eq!(again.status(), 200);
     let relative = send(&crib, Method::DELETE, "/api/trust?path=a", &lead, &nothing).await;
     refused(relative, 400, "bad_request").await;
     let taken = send(&crib, Method::DELETE, "/api/trust", &lead, &nothing).await;
@@ -164,6 +175,45 @@ async fn a_token_decides_about_the_project_that_is_served_alone() {
     let kept = world.run(&["trust", "--list", "--json"]).exits(0).json();
     assert_eq!(kept["projects"].as_array().unwrap().len(), 1, "{kept}");
     assert_eq!(kept["projects"][0]["path"], json!(other.project()));
+}
+
+/// The door looks at a token when a request begins, and a body may take a minute.
+#[tokio::test]
+async fn a_body_that_ends_after_its_token_does_nothing() {
+    let world = world();
+    let crib = world.serve_closed();
+    let port = crib.port();
+    let token = world.token("lead", "read,call,manage");
+    let bodies = [
+        ("/api/tokens", r#"{"name": "late", "scopes": ["manage"]}"#),
+        ("/api/trust", r#"{"noGrants": true}"#),
+        ("/api/tools/greet/call", r#"{"arguments": {"n": 1}}"#),
+        ("/api/custom-tools", r#"{"name": "a", "command": "true"}"#),
+        ("/mcp", r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#),
+    ];
+    let begun = bodies.map(|(path, body)| {
+        let mut stream = connect(port);
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{{",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        (stream, path, body)
+    });
+    // All of them are past the door once a later request is.
+    assert_eq!(get(&crib, "/api/me", Some(&token)).await.status(), 200);
+    world.run(&["token", "revoke", "lead"]).exits(0);
+    eventually("it is refused", async || {
+        get(&crib, "/api/me", Some(&token)).await.status() == 401
+    })
+    .await;
+    for (mut stream, path, body) in begun {
+        stream.write_all(&body.as_bytes()[1..]).unwrap();
+        assert_eq!(receive(&mut stream).unwrap(), 401, "{path}");
+    }
+    let tokens = world.run(&["token", "list", "--json"]).exits(0).json();
+    assert!(!tokens.to_string().contains("late"), "{tokens}");
 }
 
 /// They have `manage`, and could not do this before it was a route.
