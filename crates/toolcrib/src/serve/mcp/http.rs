@@ -214,6 +214,8 @@ fn detached(mcp: &Mcp, conversation: &Arc<Conversation>, id: &Id, work: Later) -
     let given_up = mcp.served.given_up.clone();
     tokio::spawn(async move {
         let answer = tokio::select! {
+            // The work first: a call that is cancelled at once has begun all the same, and is recorded.
+            biased;
             answer = work => answer,
             () = running.cancelled() => None,
             () = given_up.cancelled() => None,

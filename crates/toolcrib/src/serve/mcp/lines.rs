@@ -209,6 +209,8 @@ impl Client {
         let running = self.conversation.begin(id).ok_or_else(|| too_many(id))?;
         Ok(Box::pin(async move {
             tokio::select! {
+                // The work first: a call that is cancelled at once has begun all the same, and is recorded.
+                biased;
                 answer = work => answer,
                 () = running.cancelled() => None,
             }
