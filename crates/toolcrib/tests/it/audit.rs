@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::mcp::{Piped, call, notification, request, stateless_call};
+use crate::support::mcp::{Piped, call, initialize, notification, request, stateless_call};
 use crate::support::{TestCrib, World, eventually, shell_tool};
 
 fn world() -> World {
@@ -188,6 +188,32 @@ async fn an_unknown_tool_over_mcp_is_on_record_on_every_way_in() {
             (&json!("by-hand"), &json!("unknown_tool"))
         );
         assert!(call.get("argumentHash").is_none(), "{call}");
+    }
+}
+
+/// The call and its cancelling come in one message: it has begun all the same.
+#[tokio::test]
+async fn a_call_cancelled_at_once_is_on_record() {
+    const TIMES: u64 = 20;
+    let world = world();
+    world.write_tool("wait.json", shell_tool("wait", "sleep 30", json!({})));
+    let crib = world.serve();
+    let mut session = Piped::start(world.command(&["mcp", "--standalone"]));
+    session.ask(&initialize(1, "2025-03-26"));
+    session.send(&notification("notifications/initialized", json!({})));
+    for id in 100..100 + TIMES {
+        let cancelled = json!({"requestId": id});
+        session.send(&json!([
+            call(id, "wait", json!({})),
+            notification("notifications/cancelled", cancelled)
+        ]));
+    }
+    // Whoever is answered here has seen all that came before.
+    session.ask(&request(2, "ping", json!({})));
+    session.hang_up();
+    let list = calls(&crib, "?tool=wait&limit=100", TIMES as usize).await;
+    for call in &list {
+        assert_eq!(levels(call), ["cancelled", "unreached", "unreached"]);
     }
 }
 
