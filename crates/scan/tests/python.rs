@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
-use toolcrib_scan::python::{self, Reading};
+use toolcrib_scan::python::{self, PythonReading};
 use toolcrib_scan::{Cause, Position, SyntaxError};
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> PythonReading {
     python::read(text).unwrap()
 }
 

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use toolcrib_scan::Cause;
 use toolcrib_scan::Position;
-use toolcrib_scan::script::{self, Dialect, Format, ImportKind, Reading};
+use toolcrib_scan::script::{self, Dialect, Format, ImportKind, ScriptReading};
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> ScriptReading {
     script::read(text, Dialect::Ts).unwrap()
 }
 
 /// Name, description and line of every tool.
-fn tools(reading: &Reading) -> Vec<(&str, Option<&str>, u32)> {
+fn tools(reading: &ScriptReading) -> Vec<(&str, Option<&str>, u32)> {
     let tools = reading.tools.iter();
     tools
         .map(|tool| {

@@ -34,7 +34,7 @@ pub use trim::{MAX_BYTES, MAX_LINES};
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
-const ORDER: &[Place] = &[
+const ORDER: &[ChainLink] = &[
     always::<trace::Trace>(),
     always::<record::Record>(),
     always::<authorize::Authorize>(),
@@ -65,20 +65,20 @@ trait Listed: Middleware + DeserializeOwned + 'static {
 }
 
 /// Where the links of one kind stand.
-enum Place {
+enum ChainLink {
     Always(fn(&ChainSettings) -> Arc<dyn Middleware>),
     Listed(&'static str, fn(Value) -> ReadLink),
 }
 
 type ReadLink = serde_json::Result<Arc<dyn Middleware>>;
 
-const fn always<L: Always>() -> Place {
-    Place::Always(|settings| Arc::new(L::of(settings)))
+const fn always<L: Always>() -> ChainLink {
+    ChainLink::Always(|settings| Arc::new(L::of(settings)))
 }
 
 #[cfg_attr(not(test), expect(dead_code, reason = "every chain has today's links"))]
-const fn listed<L: Listed>() -> Place {
-    Place::Listed(L::NAME, |parameters| {
+const fn listed<L: Listed>() -> ChainLink {
+    ChainLink::Listed(L::NAME, |parameters| {
         let link: L = serde_json::from_value(parameters)?;
         Ok(Arc::new(link))
     })
@@ -87,8 +87,8 @@ const fn listed<L: Listed>() -> Place {
 /// Makes the link that a table of settings asks for.
 pub(crate) fn read(table: &MiddlewareTable) -> Result<Arc<dyn Middleware>, MiddlewareError> {
     let read = ORDER.iter().find_map(|place| match place {
-        Place::Listed(name, read) => (*name == table.name).then_some(read),
-        Place::Always(_) => None,
+        ChainLink::Listed(name, read) => (*name == table.name).then_some(read),
+        ChainLink::Always(_) => None,
     });
     let read = read.ok_or_else(|| MiddlewareError::Unknown(table.name.clone()))?;
     let parameters = Value::Object(table.parameters.clone());
@@ -103,8 +103,8 @@ pub(crate) fn chain(settings: &ChainSettings) -> Vec<Arc<dyn Middleware>> {
     let mut chain = Vec::new();
     for place in ORDER {
         match place {
-            Place::Always(make) => chain.push(make(settings)),
-            Place::Listed(name, _) => {
+            ChainLink::Always(make) => chain.push(make(settings)),
+            ChainLink::Listed(name, _) => {
                 let of_name = settings.middleware.iter().filter(|one| one.name() == *name);
                 chain.extend(of_name.map(|one| one.link().clone()));
             }

@@ -19,7 +19,7 @@ use crate::{Cause, Declared, Finding, SyntaxError, deep};
 
 /// What the text of a Python file tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct PythonReading {
     pub tools: Vec<Declared>,
     pub findings: Vec<Finding>,
     pub imports: Vec<Import>,
@@ -47,7 +47,7 @@ pub struct Metadata {
 }
 
 /// Reads a Python file without running it.
-pub fn read(text: &str) -> Result<Reading, SyntaxError> {
+pub fn read(text: &str) -> Result<PythonReading, SyntaxError> {
     deep::read(text, shape::check, || {
         let lines = Lines::of(text);
         let parsed = ruff_python_parser::parse_module(text).map_err(|error| SyntaxError {
@@ -58,7 +58,7 @@ pub fn read(text: &str) -> Result<Reading, SyntaxError> {
         let mut walk = walk::Walk::new(&lines);
         walk.module(parsed.suite());
         walk.meter.finish().map_err(|excess| excess.error(&lines))?;
-        Ok(Reading {
+        Ok(PythonReading {
             tools: walk.tools,
             findings: walk.findings.list(&lines),
             imports: walk.imports,

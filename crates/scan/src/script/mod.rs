@@ -77,7 +77,7 @@ pub enum Format {
 
 /// What the text of a TypeScript or JavaScript file tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct ScriptReading {
     /// Exports that are tools; `name` is the export's name, `default` for the default export.
     pub tools: Vec<Declared>,
     pub findings: Vec<Finding>,
@@ -108,7 +108,7 @@ pub enum ImportKind {
 }
 
 /// Reads a TypeScript or JavaScript file without running it.
-pub fn read(text: &str, dialect: Dialect) -> Result<Reading, SyntaxError> {
+pub fn read(text: &str, dialect: Dialect) -> Result<ScriptReading, SyntaxError> {
     let closed = Cell::new(true);
     let measure = |text: &str| {
         closed.set(shape::check(text, dialect.has_types())?);
@@ -134,7 +134,7 @@ pub fn read(text: &str, dialect: Dialect) -> Result<Reading, SyntaxError> {
         walk.telling = true;
         walk.visit_program(&program);
         walk.meter.finish().map_err(|excess| excess.error(&lines))?;
-        Ok(Reading {
+        Ok(ScriptReading {
             tools: walk.tools,
             findings: walk.findings.list(&lines),
             imports: walk.imports,

@@ -34,10 +34,11 @@ impl Reload {
             view.tool_count
         ));
         if !view.errors.is_empty() {
-            printer.note(format!(
-                "{} problems: `toolcrib errors` says what to do",
-                view.errors.len()
-            ));
+            let problems = match view.errors.len() {
+                1 => "1 problem".to_owned(),
+                many => format!("{many} problems"),
+            };
+            printer.note(format!("{problems}: `toolcrib errors` says what to do"));
         }
         Ok(exit)
     }

@@ -318,8 +318,9 @@ fn self_check(scene: &Scene, opened: &Opened) {
         .filter(|problem| problem.severity == Severity::Error)
         .count();
     if errors > 0 {
+        let word = if errors == 1 { "problem" } else { "problems" };
         scene.printer.remark(format!(
-            "{YELLOW}{errors} problems{YELLOW:#}: `toolcrib errors` says what to do"
+            "{YELLOW}{errors} {word}{YELLOW:#}: `toolcrib errors` says what to do"
         ));
     }
 }
@@ -337,7 +338,7 @@ fn who_may(scene: &Scene, auth: &Auth, own: SocketAddr) {
         return;
     }
     printer.note(format!(
-        "{DIM}the login URL counts once, for ten minutes; programs need a token: `toolcrib token create NAME`{DIM:#}"
+        "{DIM}The login URL works once and expires in ten minutes; programs need a token: `toolcrib token create NAME`{DIM:#}"
     ));
     if !own.ip().is_loopback() {
         printer.note(format!(

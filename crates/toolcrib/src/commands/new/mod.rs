@@ -22,12 +22,12 @@ use crate::printer::{BOLD, GREEN, YELLOW, plain};
 use crate::store_handle::Trust;
 
 mod build;
-mod shelf;
+mod destination;
 mod staging;
 mod template;
 
-pub use shelf::refuse_way_out;
-use shelf::{global_folder, local_folder, make_folder, refuse_taken, taken, unwritable};
+pub use destination::refuse_way_out;
+use destination::{global_folder, local_folder, make_folder, refuse_taken, taken, unwritable};
 use staging::StagingFolder;
 use template::Template;
 
