@@ -10,8 +10,9 @@ PYTHON := . ../../templates/python ../../examples/python-file
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Build Toolcrib and serve the demo project; prints the URLs
-	cargo build -p toolcrib
+# With an example of the workspace, cargo takes the dependencies with the features that `make test` has built them with.
+run: ## Build Toolcrib and serve the demo project; prints lines to paste
+	cargo build --workspace --bin toolcrib --example writer
 	@scripts/demo
 
 test: ## Install what the tests need, then run all of them
@@ -27,6 +28,7 @@ soak: ## Run all tests, the long ones at full length
 	$(SDK)/python -B -m pytest sdk/python/tests
 	npm test --prefix sdk/typescript
 	TOOLCRIB_SOAK=1 cargo test --workspace --no-fail-fast
+	@scripts/compare-pii-peers
 
 check: ## Formatting, lints, and whether docs/reference is what the code says
 	@scripts/setup-sdk-python
@@ -48,6 +50,7 @@ fix: ## Format, and mend what clippy and ruff can mend
 
 install: ## Put the binary into $PREFIX/bin (~/.cargo/bin when PREFIX is not set)
 	cargo install --path crates/toolcrib --locked --root "$${PREFIX:-$$HOME/.cargo}"
+	@"$${PREFIX:-$$HOME/.cargo}/bin/toolcrib" man --dir "$${PREFIX:-$$HOME/.cargo}/share/man/man1"
 	@bin="$${PREFIX:-$$HOME/.cargo}/bin"; echo "toolcrib is in $$bin"; \
 	case ":$$PATH:" in *":$$bin:"*) ;; *) echo "warning: $$bin is not on your PATH; add it: export PATH=\"$$bin:\$$PATH\"";; esac
 

@@ -9,6 +9,7 @@ mod cores;
 mod folders;
 mod mcp;
 mod peer;
+mod pii;
 mod record;
 mod scan;
 mod scripts;
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            let steps: [(&str, fn()); 8] = [
+            let steps: [(&str, fn()); 9] = [
                 ("calls", calls::run),
                 ("record", record::run),
                 ("mcp", mcp::run),
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
                 ("spawn", spawn::run),
                 ("folders", folders::run),
                 ("scan", scan::run),
+                ("pii", pii::run),
             ];
             for (name, step) in steps {
                 if role.as_deref().is_none_or(|wanted| wanted == name) {

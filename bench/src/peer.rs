@@ -13,8 +13,8 @@ use toolcrib::open::Opened;
 use toolcrib::serve::auth::Auth;
 use toolcrib::serve::{Served, http, mcp};
 use toolcrib_core::{
-    Access, BoxFuture, Call, CallResult, Crib, Outcome, Rank, Run, Schema, SourceKey, SourceKind,
-    Spec, Tool, ToolName, Update,
+    Access, BoxFuture, Call, CallResult, Crib, Loading, Outcome, Rank, Run, Schema, SourceKey,
+    SourceKind, Spec, Tool, ToolName, Update,
 };
 
 /// Prints the port and serves until killed.
@@ -79,6 +79,7 @@ pub fn serve_stdio() -> ExitCode {
         if let Some(served) = noop_crib(home.path()).await {
             let _ = mcp::lines(
                 mcp::Mcp::new(served),
+                mcp::new_session(),
                 tokio::io::stdin(),
                 tokio::io::stdout(),
             )
@@ -110,6 +111,7 @@ async fn noop_crib(home: &Path) -> Option<Arc<Served>> {
     let env = Env::of(&[("HOME", home.to_str()?)], home);
     let opened = Opened::wire(env, Flags::default(), None).await.ok()?;
     opened.crib.apply(update(noop()?));
+    opened.crib.set_loading(Loading::Done);
     Some(Arc::new(Served::new(opened.crib.clone())))
 }
 

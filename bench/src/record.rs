@@ -112,6 +112,7 @@ fn record(n: usize) -> CallRecord {
         client: "bench".into(),
         agent: "default".into(),
         session: Some("a session of the bench".into()),
+        project: Some("/srv/garden".into()),
         token: None,
         tool: ["git-status", "file-reader", "noop"][n % 3].into(),
         tool_version: Some("1.0.0".into()),

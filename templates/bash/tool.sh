@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tool TOOL_NAME. What it is called and what it takes stands in tool.json beside this file. Needs jq.
+# The tool TOOL_NAME. Its name and its parameters are in tool.json beside this file. Needs jq.
 
 # What the tool does: change this. $1 holds the arguments as JSON. What is printed is the answer; where the function
 # returns non-zero, it is the reason for the failure. Its stdin is empty. (A shell variable ends at a null byte and $()
@@ -7,7 +7,7 @@
 run() {
     local times
     times=$(jq -r '.times // 1' <<<"$1") || return
-    # Not ((times > 100)): that would run what stands in a text.
+    # Not ((times > 100)): that would run what is in a text.
     if ! [ "$times" -le 100 ]; then
         echo "a hundred times is enough"
         return 1
@@ -32,8 +32,11 @@ if ! command -v jq >/dev/null; then
 fi
 here=$(dirname -- "${BASH_SOURCE[0]}")
 
+required=$(jq -c '.inputSchema.required // []' "$here/tool.json")
+
 # Turns a message into three lines: what to do, the id, the arguments (or the words of an error).
 READ='
+def missing: . as $input | [$required[] | select(. as $name | $input | has($name) | not)];
 def out($what; $rest): $what, (if type == "object" then .id else null end | tojson), ($rest | tojson);
 if length != 1 then error("not one message") else .[0] end
 | if type != "object" then out("-32600"; "a message is an object")
@@ -44,7 +47,8 @@ if length != 1 then error("not one message") else .[0] end
   elif .method != "execute" then out("-32601"; "there is no method \"\(.method)\"")
   elif (.params | type) != "object" or (.params.input | type) != "object" then
       out("-32602"; "params.input is not an object")
-  elif .params.input.text == null then out("-32602"; "the parameter `text` is missing")
+  elif (.params.input | missing) != [] then
+      out("-32602"; "the parameter `\(.params.input | missing[0])` is missing")
   else out("execute"; .params.input) end'
 
 # Both take their value as JSON on stdin.
@@ -64,7 +68,7 @@ execute() {
 
 while IFS= read -r line || [[ -n $line ]]; do
     [[ $line =~ ^[[:space:]]*$ ]] && continue
-    if ! { IFS= read -r what && IFS= read -r id && IFS= read -r value; } < <(jq -rs "$READ" <<<"$line" 2>/dev/null); then
+    if ! { IFS= read -r what && IFS= read -r id && IFS= read -r value; } < <(jq -rs --argjson required "$required" "$READ" <<<"$line" 2>/dev/null); then
         id=null
         echo '"not JSON"' | send_error -32700
         continue

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The tool TOOL_NAME. What it is called and what it takes stands in tool.json beside this file.
+// The tool TOOL_NAME. Its name and its parameters are in tool.json beside this file.
 
 import { readFile } from "node:fs/promises";
 
@@ -26,17 +26,21 @@ class Refused extends Error {
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
+async function readSpec() {
+  return JSON.parse(await readFile(new URL("tool.json", import.meta.url), "utf8"));
+}
+
 async function answer(method, params) {
   if (method === "initialize") {
-    const spec = JSON.parse(await readFile(new URL("tool.json", import.meta.url), "utf8"));
-    const { name, description, version, inputSchema } = spec;
+    const { name, description, version, inputSchema } = await readSpec();
     return { name, description, version, inputSchema };
   }
   if (method === "health") return { status: "healthy" };
   if (method !== "execute") throw new Refused(-32601, `there is no method "${method}"`);
   const input = params?.input;
   if (!isObject(input)) throw new Refused(-32602, "params.input is not an object");
-  if (input.text === undefined) throw new Refused(-32602, "the parameter `text` is missing");
+  for (const name of (await readSpec()).inputSchema?.required ?? [])
+    if (input[name] === undefined) throw new Refused(-32602, `the parameter \`${name}\` is missing`);
   return run(input);
 }
 

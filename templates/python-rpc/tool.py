@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tool TOOL_NAME. What it is called and what it takes stands in tool.json beside this file."""
+"""The tool TOOL_NAME. Its name and its parameters are in tool.json beside this file."""
 
 import json
 import sys
@@ -30,9 +30,13 @@ class Refused(Exception):
         self.code = code
 
 
+def read_spec():
+    return json.loads(Path(__file__).with_name("tool.json").read_text(encoding="utf-8"))
+
+
 def answer(method, params):
     if method == "initialize":
-        spec = json.loads(Path(__file__).with_name("tool.json").read_text(encoding="utf-8"))
+        spec = read_spec()
         return {key: spec.get(key) for key in ("name", "description", "version", "inputSchema")}
     if method == "health":
         return {"status": "healthy"}
@@ -41,8 +45,9 @@ def answer(method, params):
     arguments = params.get("input") if isinstance(params, dict) else None
     if not isinstance(arguments, dict):
         raise Refused(-32602, "params.input is not an object")
-    if "text" not in arguments:
-        raise Refused(-32602, "the parameter `text` is missing")
+    for name in read_spec().get("inputSchema", {}).get("required", []):
+        if name not in arguments:
+            raise Refused(-32602, f"the parameter `{name}` is missing")
     return run(**arguments)
 
 

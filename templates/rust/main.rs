@@ -1,4 +1,4 @@
-//! The tool TOOL_NAME. What it is called and what it takes stands in tool.json beside this file.
+//! The tool TOOL_NAME. Its name and its parameters are in tool.json beside this file.
 //!
 //! Build it again after a change, in this folder: `rustc --edition 2021 -O -o tool main.rs`
 
@@ -40,8 +40,12 @@ fn execute(input: &Json) -> Result<Json, Refused> {
     if !matches!(input, Json::Object(_)) {
         return Err((-32602, "params.input is not an object".into()));
     }
-    if *input.get("text") == Json::Null {
-        return Err((-32602, "the parameter `text` is missing".into()));
+    let spec = spec().map_err(|error| (-32001, format!("tool.json: {error}")))?;
+    if let Json::List(required) = spec.get("inputSchema").get("required") {
+        let mut names = required.iter().filter_map(Json::as_str);
+        if let Some(name) = names.find(|name| input.find(name).is_none()) {
+            return Err((-32602, format!("the parameter `{name}` is missing")));
+        }
     }
     match std::panic::catch_unwind(|| run(input)) {
         Ok(result) => result.map_err(|error| (-32001, error)),

@@ -1,7 +1,7 @@
 // A client on the official TypeScript SDK: does what it is told against one server and prints what it saw as JSON.
 //
 // Usage: TEST_TOOLS=target/test-tools node sdk_client.mjs ORDERS stdio COMMAND… | http URL
-// ORDERS is JSON: {"text": [tool, arguments], "structured": tool, "long": tool, "draft": path, "plugin": path}
+// ORDERS is JSON: {"text": [tool, arguments], "structured": tool, "long": tool, "draft": path, "plugin": path, "shapes": [tool…]}
 
 import { renameSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +15,7 @@ const { StreamableHTTPClientTransport } = sdk("client/streamableHttp.js");
 const { ToolListChangedNotificationSchema } = sdk("types.js");
 
 const [orders, kind, ...target] = process.argv.slice(2);
-const { text, structured, long, draft, plugin } = JSON.parse(orders);
+const { text, structured, long, draft, plugin, shapes } = JSON.parse(orders);
 
 const transport =
   kind === "stdio"
@@ -43,11 +43,15 @@ try {
   saw.error = error.code;
 }
 
+// This client holds what it gets against the listed schemas.
+saw.shapes = {};
+for (const name of shapes) saw.shapes[name] = (await call(name, {})).structuredContent ?? null;
+
 // A long output: the start, and then page after page to its end. (It is ASCII: bytes are characters.)
 const first = await call(long, {});
 const { truncated, outputId: id } = first._meta["toolcrib/metadata"];
 saw.truncated = truncated;
-saw.whole = first.content[0].text.split("\n\n[truncated: ")[0];
+saw.whole = first.content[0].text.split("\n\n[truncated: ")[0].replace(/^\[truncated: .*\n\n/, "");
 for (let more = true; more; ) {
   const page = await call("read-output", { id, offset: saw.whole.length });
   more = page._meta?.["toolcrib/metadata"]?.nextOffset != null;

@@ -2,7 +2,7 @@
 #
 # Usage: python sdk_client.py ORDERS stdio COMMAND… | http URL
 # ORDERS is JSON: {"text": [tool, arguments], "structured": tool, "long": tool, "draft": path, "plugin": path,
-# "mode": "auto" (2026-07-28) or "legacy" (initialize)}
+# "shapes": [tool…], "mode": "auto" (2026-07-28) or "legacy" (initialize)}
 
 import asyncio
 import json
@@ -21,7 +21,9 @@ async def read_on(client, tool):
     """A long output: the start, and then page after page to its end. (It is ASCII: bytes are characters.)"""
     first = await client.call_tool(tool, {})
     cut = metadata(first)
-    whole = first.content[0].text.split("\n\n[truncated: ")[0]
+    notice, whole = first.content[0].text.split("\n\n", 1)
+    assert notice.startswith("[truncated: ") and cut["outputId"] in notice
+    whole = whole.split("\n\n[truncated: ")[0]
     while True:
         page = await client.call_tool("read-output", {"id": cut["outputId"], "offset": len(whole)})
         said = page.content[0].text
@@ -63,6 +65,7 @@ async def main():
             "text": (await client.call_tool(*orders["text"])).content[0].text,
             "structured": (await client.call_tool(orders["structured"], {})).structured_content,
             "error": await unknown_tool(client),
+            "shapes": {name: (await client.call_tool(name, {})).structured_content for name in orders["shapes"]},
         }
         saw["truncated"], saw["whole"] = await read_on(client, orders["long"])
         if orders["mode"] == "legacy":

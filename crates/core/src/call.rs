@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Object, Peer, Tool};
+use crate::{Object, OutputLimit, Peer, Tool};
 
 /// The profile that holds when none was chosen.
 pub const DEFAULT_AGENT: &str = "default";
@@ -60,8 +60,12 @@ pub struct Context {
     pub deadline: Option<Instant>,
     /// Fires when the call was given up: by its caller, by its deadline, or by shutdown.
     pub cancel: CancellationToken,
+    /// Fires when the crib stops and waits for the call no longer.
+    pub stop: Option<CancellationToken>,
     /// The client, where it can be asked something while the call runs.
     pub peer: Option<Arc<dyn Peer>>,
+    /// How much text the caller is handed at once; set by the chain's `trim` link.
+    pub output_limit: OutputLimit,
     progress: Option<ProgressSink>,
     /// The arguments came through the chain's links that may refuse or redact them.
     pub(crate) admitted: bool,
@@ -77,7 +81,9 @@ impl Context {
             directory: None,
             deadline: None,
             cancel: CancellationToken::new(),
+            stop: None,
             peer: None,
+            output_limit: OutputLimit::DEFAULT,
             progress: None,
             admitted: false,
         }

@@ -1,13 +1,17 @@
 //! The façade: all that any surface needs is here — an agent's view, which lists and calls, and changes.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::sync::{broadcast, watch};
 
 use crate::middleware::Shared;
 use crate::registry::{Clock, Registry};
 use crate::store::CallBook;
-use crate::{Caller, Change, Context, Event, Events, Object, Outputs, Profiles, Update, View};
+use crate::{
+    Caller, Change, Context, Event, Events, Object, Outputs, Pending, Profiles, Tool, Update, View,
+};
 
 /// What a surface asks for.
 #[derive(Debug, Clone)]
@@ -21,6 +25,19 @@ pub struct Request {
 pub struct Crib {
     registry: Registry,
     shared: Arc<Shared>,
+    loading: watch::Sender<Loading>,
+    /// The same, for those who only look: every call does.
+    is_loaded: AtomicBool,
+}
+
+/// How far the catalog is: is all in it that its sources have?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loading {
+    /// Nobody has looked yet.
+    Opening,
+    /// What is known at once is there; of some tools more is on its way, such as what their programs say of themselves.
+    Describing,
+    Done,
 }
 
 impl Crib {
@@ -39,6 +56,48 @@ impl Crib {
         Crib {
             registry: Registry::new(clock, profiles),
             shared: Arc::new(Shared::new(outputs, clock, book)),
+            loading: watch::Sender::new(Loading::Done),
+            is_loaded: AtomicBool::new(true),
+        }
+    }
+
+    /// Who brings tools says how far that is.
+    pub fn set_loading(&self, to: Loading) {
+        self.is_loaded.store(to == Loading::Done, Ordering::Release);
+        if self.loading.send_replace(to) != to {
+            self.registry.wake();
+        }
+    }
+
+    /// How far the catalog is.
+    pub fn loading(&self) -> Loading {
+        match self.is_loaded.load(Ordering::Acquire) {
+            true => Loading::Done,
+            false => *self.loading.borrow(),
+        }
+    }
+
+    /// Waits until it is at least so far.
+    pub async fn loaded(&self, to: Loading) {
+        // The sender lives in `self`, so waiting can't fail.
+        let _ = self.loading.subscribe().wait_for(|now| *now >= to).await;
+    }
+
+    /// Waits as long as it is not known whether this agent has a tool of this name, or what that is.
+    pub async fn described(&self, agent: &str, tool: &str) {
+        let mut swaps = self.registry.swaps();
+        let known = |tool: &Arc<Tool>| tool.pending != Some(Pending::Description);
+        while self.loading() != Loading::Done && !self.view(agent).get(tool).is_some_and(known) {
+            let _ = swaps.changed().await;
+        }
+    }
+
+    /// Waits until this tool can be called.
+    pub async fn callable(&self, agent: &str, tool: &str) {
+        let mut swaps = self.registry.swaps();
+        let ready = |view: &View| view.get(tool).is_some_and(|tool| tool.pending.is_none());
+        while !ready(&self.view(agent)) {
+            let _ = swaps.changed().await;
         }
     }
 
@@ -58,14 +117,21 @@ impl Crib {
         self.registry.set_profiles(profiles);
     }
 
-    /// Tells when the list of this agent has become another one.
+    /// Tells when the list of this agent has become another one than it is now.
     pub fn follow(self: &Arc<Self>, agent: &str) -> ListChanges {
-        let swaps = self.registry.swaps();
+        let seen = Seen::default();
+        seen.note(&self.view(agent));
+        self.follow_from(agent, seen)
+    }
+
+    /// Tells when the list of this agent has become another one than was seen. To who has seen none, the first whole one
+    /// is no change.
+    pub fn follow_from(self: &Arc<Self>, agent: &str, seen: Seen) -> ListChanges {
         ListChanges {
-            seen: self.view(agent).list_hash(),
+            seen,
             agent: agent.into(),
             crib: Arc::downgrade(self),
-            swaps,
+            swaps: self.registry.swaps(),
         }
     }
 
@@ -121,27 +187,72 @@ impl Crib {
     }
 }
 
+/// The list that somebody has seen last, if any.
+#[derive(Debug, Clone, Default)]
+pub struct Seen(Arc<AtomicU64>);
+
+impl Seen {
+    /// Somebody sees this list now.
+    pub fn note(&self, view: &View) {
+        self.0.store(hash_of(view), Ordering::Release);
+    }
+}
+
+/// Nothing was seen.
+const NOTHING: u64 = 0;
+
+fn hash_of(view: &View) -> u64 {
+    view.list_hash().max(NOTHING + 1)
+}
+
 /// Changes of the list that one agent reads, however far behind one is.
 pub struct ListChanges {
     /// Whoever listens keeps no crib alive.
     crib: Weak<Crib>,
     agent: Arc<str>,
-    seen: u64,
+    seen: Seen,
     swaps: watch::Receiver<()>,
 }
+
+/// How long a change is kept back while more are on their way: many tools that are described one after the other are not as
+/// many changes.
+const MORE_TO_COME: Duration = Duration::from_secs(1);
 
 impl ListChanges {
     /// Ends when the list differs from the one that was seen last. May be dropped at any point and called again.
     pub async fn next(&mut self) {
         loop {
-            let swapped = self.swaps.changed().await;
-            let (Ok(()), Some(crib)) = (swapped, self.crib.upgrade()) else {
+            let Some(crib) = self.crib.upgrade() else {
                 return std::future::pending().await;
             };
-            let now = crib.view(&self.agent).list_hash();
-            if now != self.seen {
-                self.seen = now;
-                return;
+            self.swaps.borrow_and_update();
+            let seen = &self.seen.0;
+            match seen.load(Ordering::Acquire) {
+                NOTHING if crib.loading() == Loading::Done => {
+                    let now = hash_of(&crib.view(&self.agent));
+                    // Unless somebody sees one at this very moment.
+                    let order = Ordering::AcqRel;
+                    let _ = seen.compare_exchange(NOTHING, now, order, Ordering::Acquire);
+                    continue;
+                }
+                NOTHING => {}
+                last if last == hash_of(&crib.view(&self.agent)) => {}
+                _ => {
+                    if crib.loading() != Loading::Done {
+                        let whole = crib.loaded(Loading::Done);
+                        let _ = tokio::time::timeout(MORE_TO_COME, whole).await;
+                    }
+                    // It may be as it was by now.
+                    let now = hash_of(&crib.view(&self.agent));
+                    if seen.swap(now, Ordering::AcqRel) != now {
+                        return;
+                    }
+                    continue;
+                }
+            }
+            drop(crib);
+            if self.swaps.changed().await.is_err() {
+                return std::future::pending().await;
             }
         }
     }

@@ -54,6 +54,10 @@ impl Outputs for SlowOutputs {
     ) -> BoxFuture<'a, io::Result<Page>> {
         NoOutputs.read(owner, id, offset, max)
     }
+
+    fn remove<'a>(&'a self, owner: &'a str, id: &'a OutputId) -> BoxFuture<'a, io::Result<()>> {
+        NoOutputs.remove(owner, id)
+    }
 }
 
 /// Returns to the runtime once.
@@ -254,16 +258,16 @@ async fn a_call_that_nobody_listens_to_runs_all_the_same() {
 async fn trust_and_grants_are_asked_for_before_arguments_are_looked_at() {
     let wrong = json!({"n": "no number"});
     let schema = json!({"properties": {"n": {"type": "integer"}}});
-    let untrusted = Access::Untrusted {
-        project: "/work/p".into(),
-    };
+    let untrusted = Access::untrusted("/work/p");
     let needs = Access::NeedsGrant(Ungranted {
         needs: vec!["to reach the network".into()],
         unknown: None,
+        earlier: None,
     });
     let unknown = Access::NeedsGrant(Ungranted {
         needs: vec!["to reach the network".into()],
         unknown: Some("the store is away".into()),
+        earlier: None,
     });
     for (access, said, code) in [
         (untrusted, "toolcrib trust /work/p", ErrorCode::Denied),
@@ -371,7 +375,7 @@ async fn a_cut_outcome_carries_no_data_and_keeping_it_counts_against_no_limit() 
     assert_eq!(outcome.metadata["outputId"], "00000000");
     assert!(
         outcome.output.lines().count() <= 2_000
-            && outcome.output.contains("[truncated: 1002 lines omitted]"),
+            && outcome.output.contains("[truncated: 1004 lines omitted]"),
         "{} lines",
         outcome.output.lines().count()
     );

@@ -2,9 +2,12 @@
 //!
 //! Surfaces map a code once (HTTP status, exit code, MCP form); nothing else decides what an error looks like.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Hint;
+
+/// What the data of a call says that ended because the crib was stopped.
+pub const STOPPED: &str = "stopped";
 
 /// Why a call, or a request on another route, did not give an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,6 +122,15 @@ impl CallError {
     pub fn unreached(mut self) -> CallError {
         self.unreached = true;
         self
+    }
+
+    /// The crib was stopped while the tool ran. Who may ask again finds that out from the data.
+    pub fn stopped(tool: &str) -> CallError {
+        let message =
+            format!("the crib was stopped while `{tool}` ran; nobody knows how far it came");
+        CallError::unavailable(message)
+            .hint("check what it did, then call again")
+            .data(json!({STOPPED: true}))
     }
 
     pub fn invalid(message: impl Into<String>) -> CallError {

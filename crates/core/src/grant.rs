@@ -76,6 +76,17 @@ impl Grants {
         joined(self.by_tool.get(&key).into_iter().flatten(), content)
     }
 
+    /// All that was granted to other versions of this tool, and no longer counts.
+    pub fn for_earlier(&self, origin: &str, name: &str, content: &str) -> Permit {
+        let key = (origin.to_owned(), name.to_owned());
+        let all = self.by_tool.get(&key).into_iter().flatten();
+        let earlier = all.filter(|(binding, _)| match binding {
+            Binding::Content(hash) => !hash.is_empty() && hash != content,
+            Binding::Follow => false,
+        });
+        earlier.fold(Permit::default(), |all, (_, one)| all.join(one))
+    }
+
     /// All that was granted to this version of a file, under whatever names its tools have.
     pub fn for_origin(&self, origin: &str, content: &str) -> Permit {
         let of_file = self.by_tool.iter().filter(|((file, _), _)| file == origin);
@@ -100,13 +111,27 @@ pub struct Ungranted {
     pub needs: Vec<String>,
     /// Why nobody knows what was granted, if so.
     pub unknown: Option<String>,
+    /// An earlier version was granted something.
+    pub earlier: Option<Earlier>,
+}
+
+/// A grant that ended with an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// What the tool asks for now and was not granted then; nothing where it asks for the same.
+    pub new: Vec<String>,
 }
 
 impl Ungranted {
-    pub fn new(missing: &Missing, grants: &Grants) -> Ungranted {
+    /// `earlier` is what other versions of the tool were granted.
+    pub fn new(missing: &Missing, grants: &Grants, earlier: &Permit) -> Ungranted {
+        let new = earlier.covers(&missing.0).err();
         Ungranted {
             needs: missing.needs(),
             unknown: grants.trouble.clone(),
+            earlier: (!earlier.is_empty()).then(|| Earlier {
+                new: new.map(|new| new.needs()).unwrap_or_default(),
+            }),
         }
     }
 }

@@ -26,7 +26,7 @@ pub enum JsonError {
     Syntax(#[from] serde_json::Error),
     #[error("it is nested more than {MAX_DEPTH} levels deep")]
     Depth,
-    #[error("it holds a string with half a character (a lone surrogate)")]
+    #[error("it contains a string with half a character (a lone surrogate)")]
     HalfCharacter,
     #[error("it is not an object")]
     NoObject,
@@ -36,7 +36,8 @@ pub enum JsonError {
 pub struct Json {
     /// Holds no line break, so that it can go into a message that is a line.
     raw: Box<RawValue>,
-    value: OnceLock<Value>,
+    /// Boxed, because it travels with every call and most are never asked.
+    value: OnceLock<Box<Value>>,
 }
 
 impl Json {
@@ -86,12 +87,12 @@ impl Json {
 
     /// What it says. A number beyond 64 bits is the nearest that fits here, and stays itself in the text.
     pub fn value(&self) -> &Value {
-        self.value.get_or_init(|| read(self.text()))
+        self.value.get_or_init(|| Box::new(read(self.text())))
     }
 
     pub fn into_value(mut self) -> Value {
         match self.value.take() {
-            Some(value) => value,
+            Some(value) => *value,
             None => read(self.text()),
         }
     }
@@ -155,7 +156,7 @@ impl From<Value> for Json {
         let raw = serde_json::value::to_raw_value(&value).unwrap_or_default();
         Json {
             raw,
-            value: OnceLock::from(value),
+            value: OnceLock::from(Box::new(value)),
         }
     }
 }
@@ -212,18 +213,10 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 /// A JSON object in which every name stands once: arguments, metadata, `_meta`.
-#[derive(Clone, PartialEq)]
-pub struct Object(Json);
-
-impl Default for Object {
-    /// Every call makes some, so the text is read once for all of them.
-    fn default() -> Object {
-        static EMPTY: LazyLock<Json> = LazyLock::new(|| Json::trusted("{}".to_owned()));
-        Object(Json {
-            raw: EMPTY.raw.clone(),
-            value: OnceLock::from(Value::Object(Map::new())),
-        })
-    }
+#[derive(Clone, Default)]
+pub struct Object {
+    /// Nothing where it was made empty: every call makes some, and they cost nothing.
+    json: Option<Json>,
 }
 
 impl Object {
@@ -238,23 +231,28 @@ impl Object {
             return Err(JsonError::NoObject);
         }
         let (json, repeats) = Json::checked(raw, Repeats::Sought)?;
-        Ok(Object(match repeats {
+        Ok(Object::of(match repeats {
             true => Json::from(json.into_value()),
             false => json,
         }))
     }
 
+    fn of(json: Json) -> Object {
+        Object { json: Some(json) }
+    }
+
     pub fn text(&self) -> &str {
-        self.0.text()
+        self.json.as_ref().map_or("{}", Json::text)
     }
 
     pub fn json(&self) -> &Json {
-        &self.0
+        static EMPTY: LazyLock<Json> = LazyLock::new(|| Json::from(Value::Object(Map::new())));
+        self.json.as_ref().unwrap_or_else(|| &EMPTY)
     }
 
     pub fn map(&self) -> &Map<String, Value> {
         static EMPTY: OnceLock<Map<String, Value>> = OnceLock::new();
-        let map = self.0.value().as_object();
+        let map = self.json().value().as_object();
         map.unwrap_or_else(|| EMPTY.get_or_init(Map::new))
     }
 
@@ -314,7 +312,7 @@ impl Object {
             }
             None => with_members(text, [(name, value.text())]),
         };
-        self.0 = Json::trusted(new);
+        *self = Object::of(Json::trusted(new));
     }
 
     /// The same without the members that `keep` refuses.
@@ -324,7 +322,7 @@ impl Object {
         }
         let kept: Vec<_> = self.members().filter(|(name, _)| keep(name)).collect();
         let new = with_members("{}", kept.iter().map(|(name, text)| (&**name, *text)));
-        self.0 = Json::trusted(new);
+        *self = Object::of(Json::trusted(new));
     }
 
     /// Replaces the whole by a text that was put together out of what was checked.
@@ -357,7 +355,7 @@ pub(crate) fn with_members<'a>(
 
 impl From<Map<String, Value>> for Object {
     fn from(map: Map<String, Value>) -> Object {
-        Object(Json::from(Value::Object(map)))
+        Object::of(Json::from(Value::Object(map)))
     }
 }
 
@@ -371,7 +369,13 @@ impl<'a> FromIterator<(&'a str, &'a Json)> for Object {
     /// Each name may come once.
     fn from_iter<I: IntoIterator<Item = (&'a str, &'a Json)>>(members: I) -> Object {
         let members = members.into_iter().map(|(name, json)| (name, json.text()));
-        Object(Json::trusted(with_members("{}", members)))
+        Object::of(Json::trusted(with_members("{}", members)))
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        self.json() == other.json()
     }
 }
 
@@ -379,19 +383,19 @@ impl std::ops::Index<&str> for Object {
     type Output = Value;
 
     fn index(&self, name: &str) -> &Value {
-        &self.0[name]
+        &self.json()[name]
     }
 }
 
 impl std::fmt::Debug for Object {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        f.write_str(self.text())
     }
 }
 
 impl Serialize for Object {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        self.json().serialize(serializer)
     }
 }
 

@@ -32,6 +32,7 @@
 
 pub mod call;
 mod catalog;
+pub mod client;
 pub mod content;
 pub mod crib;
 pub mod error;
@@ -43,6 +44,7 @@ pub mod mask;
 pub mod middleware;
 pub mod options;
 pub mod outcome;
+pub mod output_limit;
 pub mod outputs;
 pub mod peer;
 pub mod permit;
@@ -61,7 +63,7 @@ pub mod words;
 
 pub use call::{Call, Caller, Context, Progress};
 pub use content::{Block, BlockKind, Content};
-pub use crib::{Crib, ListChanges, Request};
+pub use crib::{Crib, ListChanges, Loading, Request, Seen};
 pub use error::{CallError, ErrorCode};
 pub use event::{Event, Events};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
@@ -70,15 +72,16 @@ pub use json::{Json, JsonError, Object};
 pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};
-pub use outputs::{OutputId, Outputs, Page, Spool, Whole};
+pub use output_limit::{OutputLimit, OutputRule, OutputRules};
+pub use outputs::{KeptOutput, OutputId, Outputs, Page, Spool, Whole};
 pub use peer::{Peer, PeerError, Question};
 pub use permit::{Missing, Network, Permit, Reads};
 pub use profile::{Audit, ChainSettings, Profiles};
 pub use registry::Change;
-pub use schema::Schema;
+pub use schema::{Schema, SchemaError};
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
 pub use standing::{Health, Standing};
-pub use tool::{Access, Run, Spec, Status, Tool, ToolName, Walled};
+pub use tool::{Access, LastWord, Pending, Run, Spec, Status, Tool, ToolName, Walled};
 pub use view::{Answer, View};
 
 /// A boxed future: the chain is a slice of trait objects, so each link gives one of these.

@@ -19,6 +19,8 @@ pub struct Outcome {
     pub title: Option<String>,
     /// The text an agent reads. Where `whole` is set it is only the beginning.
     pub output: String,
+    /// What the crib has to say above the text. The chain puts it there, where nothing cuts it off.
+    pub remark: Option<String>,
     /// The whole text, spooled because it was too large to hold.
     pub whole: Option<Whole>,
     /// `output` is only the beginning, and the rest could not be kept.

@@ -37,6 +37,15 @@ pub struct Whole {
     pub cut: bool,
 }
 
+/// A kept output, as its owner finds it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptOutput {
+    pub id: OutputId,
+    pub bytes: u64,
+    /// When it was kept, in milliseconds since the epoch.
+    pub at_ms: u64,
+}
+
 /// A part of a kept output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
@@ -53,6 +62,11 @@ pub trait Outputs: Send + Sync {
     /// Opens a spool for output that arrives bit by bit.
     fn spool<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, io::Result<Box<dyn Spool>>>;
 
+    /// The kept outputs of this owner, newest first, at most so many.
+    fn list<'a>(&'a self, _owner: &'a str, _most: usize) -> BoxFuture<'a, Vec<KeptOutput>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
     /// Reads at most `max` bytes from `offset`. An unknown id is `NotFound`.
     fn read<'a>(
         &'a self,
@@ -61,6 +75,9 @@ pub trait Outputs: Send + Sync {
         offset: u64,
         max: usize,
     ) -> BoxFuture<'a, io::Result<Page>>;
+
+    /// Forgets an output. An unknown id is `NotFound`.
+    fn remove<'a>(&'a self, owner: &'a str, id: &'a OutputId) -> BoxFuture<'a, io::Result<()>>;
 }
 
 /// An output that is still being written. Dropping it unfinished removes it.

@@ -8,6 +8,7 @@
 //! * [`paths`]: which path gives which.
 //! * [`hosts`]: which host pattern gives which.
 //! * [`reads`]: what it reads of the project by default, which a tool may narrow.
+//! * [`presets`]: ready sets for tools that run a build.
 //! * [`missing`]: what of a permit is not granted, in words and as flags.
 //!
 //! A path is absolute, or relative to the project in which the tool runs; `.` is the project itself. Nothing here looks
@@ -17,6 +18,7 @@ pub mod hosts;
 pub mod limits;
 mod missing;
 pub mod paths;
+pub mod presets;
 mod reads;
 #[cfg(test)]
 mod tests;

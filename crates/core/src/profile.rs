@@ -11,9 +11,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::Tool;
 use crate::call::DEFAULT_AGENT;
 use crate::middleware::{self, Middleware};
+use crate::{OutputRules, Tool};
 
 /// What one agent sees, and how its calls are governed.
 pub struct Profile {
@@ -65,6 +65,8 @@ pub struct ChainSettings {
     /// How long a call of a tool without a limit of its own may take.
     pub default_timeout: Duration,
     pub audit: Audit,
+    /// How much text is handed over at once.
+    pub output: OutputRules,
     /// Links that are there by choice.
     pub middleware: Vec<ListedLink>,
 }
@@ -109,6 +111,7 @@ impl ChainSettings {
         ChainSettings {
             default_timeout,
             audit: Audit::default(),
+            output: OutputRules::default(),
             middleware: Vec::new(),
         }
     }

@@ -125,6 +125,11 @@ impl Registry {
         self.current.load()
     }
 
+    /// Wakes those who wait for a swap, though there was none: what they wait for may have come in another way.
+    pub fn wake(&self) {
+        self.swaps.send_replace(());
+    }
+
     /// Wakes whenever another snapshot was swapped in.
     pub fn swaps(&self) -> watch::Receiver<()> {
         self.swaps.subscribe()
@@ -235,6 +240,14 @@ fn clash(winner: &Tool, loser: &Tool) -> Problem {
         SourceKind::Registered => {
             let command = CommandLine::new("toolcrib unregister").operand(name);
             Hint::run(command).after(", then register it with another `--name`")
+        }
+        SourceKind::TypeScript => format!(
+            "rename the file or the export that makes `{name}`; `Tool.define` takes another id"
+        )
+        .into(),
+        SourceKind::Python => {
+            format!("rename the function, or write @tool(name=…) with another name than `{name}`")
+                .into()
         }
         _ => format!("give the tool in field `name` another name than `{name}`").into(),
     };

@@ -220,9 +220,7 @@ fn a_registered_tool_loses_its_name_to_a_file_and_is_told() {
     // What waits for trust takes no name away.
     let mut waiting = part(Rank::Folder(3), "/f", &["x"]);
     let tool = Arc::make_mut(&mut waiting.tools[0]);
-    tool.access = Access::Untrusted {
-        project: "/p".into(),
-    };
+    tool.access = Access::untrusted("/p");
     registry.apply(vec![waiting]);
     let catalog = registry.catalog();
     assert_eq!(catalog.get("x").unwrap().source, SourceKind::Registered);

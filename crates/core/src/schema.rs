@@ -1,6 +1,7 @@
 //! JSON Schema 2020-12 for arguments and results: checked when made, bounded, and never fetched from anywhere.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, PatternOptions, Validator};
@@ -20,7 +21,7 @@ const MAX_VIOLATIONS: usize = 5;
 const MAX_REASON: usize = 300;
 const BACKTRACK_LIMIT: usize = 100_000;
 
-/// A schema whose top is an object, cheap to clone.
+/// A schema, cheap to clone. That of arguments has an object at its top.
 #[derive(Clone)]
 pub struct Schema(Arc<Inner>);
 
@@ -29,6 +30,7 @@ struct Inner {
     has_defaults: bool,
     accepts_any: bool,
     validator: OnceLock<Option<Validator>>,
+    hash: OnceLock<u64>,
 }
 
 /// Why a schema was refused: at which place, and for what.
@@ -77,23 +79,52 @@ impl Schema {
                 ));
             }
         }
-        let has_defaults = Survey::of(&value)?.has_defaults;
-        build(&value)?;
-        Ok(Schema::unchecked(value, has_defaults))
+        let accepts_any = top.len() == 1;
+        Schema::checked(value, accepts_any)
+    }
+
+    /// Checks the schema of what a tool gives, which may be data of any type. One that names properties and no type is
+    /// meant for objects.
+    pub fn parse_result(mut value: Value) -> Result<Schema, SchemaError> {
+        let Value::Object(top) = &mut value else {
+            return Err(refuse(
+                "",
+                "must be a JSON object such as {\"type\": \"integer\"}",
+            ));
+        };
+        if !top.contains_key("type") && top.contains_key("properties") {
+            top.insert("type".into(), "object".into());
+        }
+        Schema::checked(value, false)
+    }
+
+    /// The same for schemas that read alike. Every change of any tool asks all of them.
+    pub(crate) fn hash(&self) -> u64 {
+        *self.0.hash.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            self.0.value.hash(&mut hasher);
+            hasher.finish()
+        })
     }
 
     /// The schema that takes any object.
     pub fn any_object() -> Schema {
-        Schema::unchecked(json!({"type": "object"}), false)
+        Schema::unchecked(json!({"type": "object"}), false, true)
     }
 
-    fn unchecked(value: Value, has_defaults: bool) -> Schema {
-        let accepts_any = value.as_object().is_some_and(|top| top.len() == 1);
+    fn checked(value: Value, accepts_any: bool) -> Result<Schema, SchemaError> {
+        let has_defaults = Survey::of(&value)?.has_defaults;
+        build(&value)?;
+        Ok(Schema::unchecked(value, has_defaults, accepts_any))
+    }
+
+    fn unchecked(value: Value, has_defaults: bool, accepts_any: bool) -> Schema {
         Schema(Arc::new(Inner {
             value,
             has_defaults,
             accepts_any,
             validator: OnceLock::new(),
+            hash: OnceLock::new(),
         }))
     }
 
@@ -111,12 +142,12 @@ impl Schema {
             .flatten()
     }
 
-    /// Does any object fit?
+    /// Does any object fit? Of a result's schema nobody knows before it is tried.
     pub fn accepts_any(&self) -> bool {
         self.0.accepts_any
     }
 
-    /// What is wrong with `instance`, which is an object; empty when it fits.
+    /// What is wrong with `instance`, which is an object where it is arguments; empty when it fits.
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
         if self.accepts_any() {
             return Vec::new();

@@ -27,6 +27,15 @@ impl SourceKind {
         SourceKind::Registered,
     ];
 
+    /// What the option that bounds a call's time is called where such a tool is written.
+    pub fn timeout_option(self) -> &'static str {
+        match self {
+            SourceKind::Python => "timeout_ms",
+            SourceKind::Plugin => "handler.timeout",
+            _ => "timeoutMs",
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             SourceKind::Builtin => "builtin",

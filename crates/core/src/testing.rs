@@ -33,6 +33,10 @@ impl Outputs for NoOutputs {
     ) -> BoxFuture<'a, io::Result<Page>> {
         Box::pin(std::future::ready(Err(io::ErrorKind::NotFound.into())))
     }
+
+    fn remove<'a>(&'a self, _: &'a str, _: &'a OutputId) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(std::future::ready(Err(io::ErrorKind::NotFound.into())))
+    }
 }
 
 /// Says nothing, and well.

@@ -11,8 +11,8 @@ use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
 use crate::standing::{Health, Standing};
 use crate::{
-    BoxFuture, Call, CallResult, Hidden, Json, Object, Permit, Reads, Schema, Scope, SourceKind,
-    Ungranted,
+    BoxFuture, Call, CallError, CallResult, Hidden, Json, Object, Permit, Reads, Schema, Scope,
+    SourceKind, Ungranted,
 };
 
 /// The longest name a tool may have.
@@ -108,6 +108,33 @@ pub struct Spec {
     pub annotations: Annotations,
     pub permissions: Permissions,
     pub sandbox: SandboxOptions,
+    pub last_word: LastWord,
+}
+
+/// Who decides whether arguments will do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum LastWord {
+    /// The schema that is published.
+    #[default]
+    Schema,
+    /// The tool: it checks all of them, and may take more than a schema can say.
+    Tool,
+    /// The tool, for arguments of these names.
+    ToolOn(Vec<String>),
+}
+
+impl LastWord {
+    /// Does the tool itself decide about what lies at this JSON pointer of its arguments?
+    pub fn is_the_tools(&self, path: &str) -> bool {
+        let first = path
+            .strip_prefix('/')
+            .and_then(|path| path.split('/').next());
+        match (self, first) {
+            (LastWord::Schema, _) | (LastWord::ToolOn(_), None) => false,
+            (LastWord::Tool, _) => true,
+            (LastWord::ToolOn(names), Some(first)) => names.iter().any(|name| name == first),
+        }
+    }
 }
 
 impl Spec {
@@ -130,6 +157,7 @@ impl Spec {
             annotations: Annotations::default(),
             permissions: Permissions::default(),
             sandbox: SandboxOptions::default(),
+            last_word: LastWord::default(),
         }
     }
 
@@ -152,9 +180,10 @@ impl Spec {
             retries: _,
             permissions: _,
             sandbox: _,
+            last_word: _,
         } = self;
-        let output_schema = output_schema.as_ref().map(Schema::value);
-        let input_schema = input_schema.value();
+        let output_schema = output_schema.as_ref().map(Schema::hash);
+        let input_schema = input_schema.hash();
         let icons = icons.as_ref().map(Json::text);
         let meta = meta.as_ref().map(Object::text);
         let words = (name, title, description, annotations);
@@ -178,15 +207,29 @@ pub enum Access {
     /// The project it belongs to was not trusted.
     Untrusted {
         project: PathBuf,
+        /// Why nobody knows whether it was, if so.
+        unknown: Option<String>,
     },
     /// It declares something beyond the default policy that nobody granted.
     NeedsGrant(Ungranted),
+}
+
+impl Access {
+    /// Nobody said yes to this project.
+    pub fn untrusted(project: impl Into<PathBuf>) -> Access {
+        Access::Untrusted {
+            project: project.into(),
+            unknown: None,
+        }
+    }
 }
 
 /// How a tool stands in the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     Active,
+    /// What it is, or what it needs, is not there yet.
+    Loading,
     Untrusted,
     Denied,
     /// Its process died too often in a row. A call still tries one start.
@@ -194,8 +237,9 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Status; 4] = [
+    pub const ALL: [Status; 5] = [
         Status::Active,
+        Status::Loading,
         Status::Untrusted,
         Status::Denied,
         Status::Error,
@@ -204,6 +248,7 @@ impl Status {
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Active => "active",
+            Status::Loading => "loading",
             Status::Untrusted => "untrusted",
             Status::Denied => "denied",
             Status::Error => "error",
@@ -251,6 +296,25 @@ pub trait Run: Send + Sync {
     fn check(&self) -> Option<BoxFuture<'_, Standing>> {
         None
     }
+
+    /// Starts the process behind the tool, unless one runs; or says why that can't be. Nothing where there is none.
+    fn warm_up(&self) -> Option<BoxFuture<'_, Result<(), CallError>>> {
+        None
+    }
+
+    /// Does a process run behind the tool, ready for a call?
+    fn is_warm(&self) -> bool {
+        false
+    }
+}
+
+/// Why a tool can't be called yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pending {
+    /// Its program is being asked what it is, which takes a moment: who calls it waits for that.
+    Description,
+    /// Something has to happen first that nobody waits for, such as an install.
+    Preparation,
 }
 
 /// Something an agent can call.
@@ -281,6 +345,8 @@ pub struct Tool {
     pub permit: Permit,
     /// Served from the last good version, because the file is broken now.
     pub stale: bool,
+    /// Only as much is known of it as can be told without running it.
+    pub pending: Option<Pending>,
     /// Files whose tool of the same name this one hides; set by the registry.
     pub shadows: Vec<String>,
     /// Hash of the text the tool was made from: two tools with equal hashes behave alike.
@@ -291,6 +357,13 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// What a person reads instead of the name; the name where there is nothing.
+    pub fn title(&self) -> &str {
+        let title = self.spec.title.as_deref();
+        let title = title.or(self.spec.annotations.title.as_deref());
+        title.unwrap_or_else(|| self.name())
+    }
+
     /// A tool that asks for nothing and came out of no file; whoever knows more sets the fields. `hash` is of what it
     /// was made from, see [`Tool::hash`].
     pub fn new(
@@ -316,6 +389,7 @@ impl Tool {
             reads: Reads::default(),
             permit: Permit::default(),
             stale: false,
+            pending: None,
             shadows: Vec::new(),
             content: hash.clone(),
             hash,
@@ -344,6 +418,7 @@ impl Tool {
 
     pub fn status(&self) -> Status {
         match self.access {
+            Access::Open if self.pending.is_some() => Status::Loading,
             Access::Open if self.run.standing().failed => Status::Error,
             Access::Open => Status::Active,
             Access::Untrusted { .. } => Status::Untrusted,
@@ -361,6 +436,7 @@ impl Tool {
             && self.source == other.source
             && self.file == other.file
             && self.stale == other.stale
+            && self.pending == other.pending
             && self.access == other.access
             && self.permit == other.permit
             && self.reads == other.reads

@@ -162,7 +162,7 @@ impl View {
     }
 
     pub fn counts_by_status(&self) -> BTreeMap<Status, usize> {
-        let mut counts = BTreeMap::new();
+        let mut counts = BTreeMap::from_iter(Status::ALL.map(|status| (status, 0)));
         for tool in self.tools() {
             *counts.entry(tool.status()).or_insert(0) += 1;
         }

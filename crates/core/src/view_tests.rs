@@ -127,9 +127,7 @@ fn the_hash_is_of_what_an_agent_reads() {
     };
     let before = hash(vec![named("add")]);
     let untrusted: fn(&mut Tool) = |tool| {
-        tool.access = Access::Untrusted {
-            project: "/p".into(),
-        };
+        tool.access = Access::untrusted("/p");
     };
     for (what, same, now) in [
         ("other text", true, hash(vec![add(|_| {})])),

@@ -6,6 +6,15 @@ use std::fmt;
 /// The longest sentence of others, in characters.
 const MAX_LINE: usize = 500;
 
+/// `1 tool`, `2 tools`: a number with its noun.
+pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    match count.try_into() {
+        Ok(1) => format!("1 {noun}"),
+        Ok(count) => format!("{count} {noun}s"),
+        Err(_) => format!("many {noun}s"),
+    }
+}
+
 /// Characters that do something instead of being seen: they steer terminals, turn writing around, or hide words.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()

@@ -35,7 +35,7 @@ pub enum StartError {
     },
     #[error("the working directory `{0}` can't be entered")]
     Directory(String),
-    #[error("an argument holds a null byte")]
+    #[error("an argument contains a null byte")]
     NullByte,
     #[error(
         "`{0}` can't be executed: its arguments and environment are larger than the system allows"
@@ -251,9 +251,7 @@ impl Command {
         Setting {
             dir: &self.dir,
             home: environment.get("HOME").map(Path::new),
-            tmp: environment
-                .get("TMPDIR")
-                .map_or(Path::new("/tmp"), Path::new),
+            tmp: environment.tmp(),
         }
     }
 

@@ -74,13 +74,6 @@ struct Question {
     rung: Rung,
 }
 
-/// What was decided, with nothing made yet.
-struct Decision {
-    plan: Plan,
-    /// Folders and files that the process may write, and that are not there.
-    unmade: Vec<PathBuf>,
-}
-
 impl Question {
     async fn new(
         launcher: &Launcher,
@@ -101,8 +94,8 @@ impl Question {
     }
 
     /// Looks at the disk as it is, whole trees of it, and makes nothing.
-    fn decide(&self, scratch: &Path) -> Result<Decision, StartError> {
-        let mut ground = ResolvedPaths::of(&self.policy, &self.program, self.home.as_deref())?;
+    fn resolve(&self) -> Result<ResolvedPaths, StartError> {
+        let ground = ResolvedPaths::of(&self.policy, &self.program, self.home.as_deref())?;
         let dir = self.dir.canonicalize()?;
         let open = ground.read.iter().chain(&ground.write);
         // The root is always there, and being in it shows nothing that is not to be read.
@@ -116,16 +109,24 @@ impl Question {
                 "start it elsewhere, or grant that folder",
             )));
         }
-        let unmade = std::mem::take(&mut ground.unmade);
-        let plan = Plan::new(&self.policy, &ground, &self.machine, self.rung, scratch)?;
-        Ok(Decision { plan, unmade })
+        Ok(ground)
+    }
+
+    /// What is to be enforced with these paths. Makes nothing either.
+    fn plan(&self, ground: &ResolvedPaths, scratch: &Path) -> Result<Plan, StartError> {
+        let plan = Plan::new(&self.policy, ground, &self.machine, self.rung, scratch)?;
+        Ok(plan)
     }
 
     /// Decides, then makes what the process needs: folders that it may write, its own where none can be mounted, and
     /// what keeps others from making what is protected. What is refused has nothing made for it.
     fn prepare(mut self) -> Result<(Plan, Option<Scratch>), StartError> {
-        let Decision { mut plan, unmade } = self.decide(&self.tmp)?;
-        for path in &unmade {
+        let mut ground = self.resolve()?;
+        let mut changed = !ground.unmade.is_empty();
+        if changed {
+            self.plan(&ground, &self.tmp)?;
+        }
+        for path in &ground.unmade {
             if let Err(error) = launcher::make_exactly(path) {
                 tracing::warn!(%error, path = %path.display(), "what a tool may write can't be made");
             }
@@ -136,11 +137,13 @@ impl Question {
         };
         if let Some(scratch) = scratch.as_ref().filter(|_| !self.policy.write.is_empty()) {
             self.policy.keep.extend(scratch.all_beside());
+            changed = true;
         }
-        if scratch.is_some() || !unmade.is_empty() {
-            let folder = scratch.as_ref().map_or(&*self.tmp, Scratch::path);
-            plan = self.decide(folder)?.plan;
+        if changed {
+            ground = self.resolve()?;
         }
+        let folder = scratch.as_ref().map_or(&*self.tmp, Scratch::path);
+        let mut plan = self.plan(&ground, folder)?;
         for path in std::mem::take(&mut plan.placeholders) {
             // It may have come to be meanwhile, which is as good. Where this user can't make it, neither can the tool,
             // and there is nothing to protect.
@@ -170,11 +173,12 @@ pub(crate) async fn account(
     setting: &Setting<'_>,
 ) -> Result<Account, StartError> {
     let question = Question::new(launcher, policy, program, setting).await?;
-    let decision = off_the_runtime(move || question.decide(&question.tmp)).await?;
+    let look = move || question.plan(&question.resolve()?, &question.tmp);
+    let plan = off_the_runtime(look).await?;
     Ok(Account {
-        rung: decision.plan.rung,
-        enforced: decision.plan.enforced,
-        lost: decision.plan.lost,
+        rung: plan.rung,
+        enforced: plan.enforced,
+        lost: plan.lost,
     })
 }
 

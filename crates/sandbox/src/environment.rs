@@ -59,6 +59,11 @@ impl Environment {
         self
     }
 
+    /// Where files are put that nobody keeps.
+    pub fn tmp(&self) -> &Path {
+        self.get("TMPDIR").map_or(Path::new("/tmp"), Path::new)
+    }
+
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }

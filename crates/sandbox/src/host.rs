@@ -25,7 +25,7 @@ enum Name {
 /// Why a text is no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no host: write `api.example.com`, `api.example.com:8443`, `*.example.com` or an address"
+    "`{0}` is not a host: write `api.example.com`, `api.example.com:8443`, `*.example.com` or an address"
 )]
 pub struct NotAHost(String);
 

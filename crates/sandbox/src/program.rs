@@ -206,7 +206,7 @@ pub(crate) fn unfold(
         if is_the_kernels(&file) || !is_executable(&file) {
             return Err(CannotConfine::new(
                 format!(
-                    "`{}` names `{}` in its first line, which is no program that can be executed",
+                    "`{}` names `{}` in its first line, which is not a program that can be executed",
                     unfolded.file.display(),
                     file.display()
                 ),
@@ -405,12 +405,12 @@ mod tests {
         }
         let own = format!("#!{}\n", script.display());
         let told = unfolded(&own).unwrap_err();
-        assert!(told.reason.contains("no program"), "{told}");
+        assert!(told.reason.contains("not a program"), "{told}");
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert!(unfolded(&own).unwrap_err().reason.contains("without end"));
         for named in ["/proc/self/exe", "/dev/null", "/usr"] {
             let told = unfolded(&format!("#!{named}\n")).unwrap_err();
-            assert!(told.reason.contains("no program"), "{named}: {told}");
+            assert!(told.reason.contains("not a program"), "{named}: {told}");
         }
     }
 

@@ -191,7 +191,7 @@ fn absolute(path: &Path) -> Result<(), CannotConfine> {
         return Ok(());
     }
     Err(CannotConfine::new(
-        format!("`{}` is no absolute path", path.display()),
+        format!("`{}` is not an absolute path", path.display()),
         "write it from `/` on, without `..`",
     ))
 }

@@ -93,6 +93,11 @@ impl Launcher {
         self.found.get().copied()
     }
 
+    /// Which rung confined processes get; `None` until one was started or asked about.
+    pub fn walls_rung(&self) -> Option<Rung> {
+        self.walls.get()?.as_ref().ok().copied()
+    }
+
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }

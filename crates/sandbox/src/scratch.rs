@@ -1,5 +1,5 @@
 //! The folder in which a confined process has its tmp and its home, where no mount gives it one. It goes with the process;
-//! what a crib leaves that was killed goes when the next one makes its first.
+//! what a crib leaves that was killed goes when the next one serves, or makes its first.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -9,6 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use crate::Environment;
 
 const PREFIX: &str = "toolcrib-";
 /// A younger folder may be somebody's who has not locked it yet.
@@ -96,6 +98,13 @@ fn clear(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes what cribs that were killed left behind, off the thread that asks.
+pub fn sweep_leftovers(environment: &Environment) {
+    if let Ok(tmp) = environment.tmp().canonicalize() {
+        sweep_once(&tmp);
+    }
+}
+
 /// Sweeps a folder the first time that this process uses it.
 fn sweep_once(tmp: &Path) {
     static SWEPT: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
@@ -103,7 +112,12 @@ fn sweep_once(tmp: &Path) {
     if swept.get_or_insert_default().insert(tmp.to_path_buf()) {
         // Many files take a while; nobody waits for it.
         let tmp = tmp.to_path_buf();
-        std::thread::spawn(move || sweep(&tmp, YOUNG));
+        std::thread::spawn(move || {
+            sweep(&tmp, YOUNG);
+            // What was too young to tell is old enough then.
+            std::thread::sleep(YOUNG);
+            sweep(&tmp, YOUNG);
+        });
     }
 }
 

@@ -58,7 +58,7 @@ impl Word {
 }
 
 impl Start {
-    /// None where a word holds a null byte, or a variable has no name.
+    /// None where a word contains a null byte, or a variable has no name.
     pub(crate) fn new(
         program: &Path,
         argv: &[OsString],

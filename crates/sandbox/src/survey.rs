@@ -18,7 +18,7 @@ pub struct Survey {
     pub features: Vec<Feature>,
 }
 
-/// One thing that walls are built with.
+/// One thing that the sandbox is built with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Feature {
     pub name: &'static str,

@@ -10,6 +10,7 @@ use crate::plan::Watch;
 
 mod tree;
 
+pub use tree::memory_of;
 use tree::{Tree, look};
 
 /// Between two looks at a tree that works.

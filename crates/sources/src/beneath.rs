@@ -35,7 +35,7 @@ pub fn open_nested(root: &Path, base: &Path, path: &str) -> Result<Opened, CallE
         let shown = base.display();
         if leads_out(&error) {
             CallError::denied(format!("the folder `{shown}` leads out of the project"))
-                .hint("the tool's folder must lie in the project, all links followed")
+                .hint("the tool's folder must be in the project, with all links followed")
         } else {
             unopened(&shown.to_string(), &error)
         }
@@ -55,7 +55,7 @@ fn unopened(folder: &str, error: &io::Error) -> CallError {
 
 fn open_in(dir: &Dir, path: &str) -> Result<Opened, CallError> {
     if path.contains('\0') {
-        return Err(CallError::invalid("the path holds a null byte"));
+        return Err(CallError::invalid("the path contains a null byte"));
     }
     let mut options = OpenOptions::new();
     options
@@ -83,7 +83,7 @@ fn open_in(dir: &Dir, path: &str) -> Result<Opened, CallError> {
 /// Checks that `path` is a folder beneath `base`, by the same rules as [`open`].
 pub fn check_folder(base: &Path, path: &str) -> Result<(), CallError> {
     if path.contains('\0') {
-        return Err(CallError::invalid("the path holds a null byte"));
+        return Err(CallError::invalid("the path contains a null byte"));
     }
     let dir = Dir::open_ambient_dir(base, ambient_authority()).map_err(|error| {
         CallError::unavailable(format!(
@@ -97,7 +97,7 @@ pub fn check_folder(base: &Path, path: &str) -> Result<(), CallError> {
             io::ErrorKind::NotFound => CallError::invalid(format!("there is no folder `{path}`"))
                 .hint("paths start at the project"),
             io::ErrorKind::NotADirectory => CallError::invalid(format!("`{path}` is not a folder"))
-                .hint("name the folder it lies in"),
+                .hint("name the folder it is in"),
             _ => refusal(path, &error),
         })
 }

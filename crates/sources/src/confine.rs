@@ -6,12 +6,14 @@
 //!
 //! Why: `docs/design/0013-sandbox.md`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolcrib_core::permit::{Network as Granted, secret_name};
+use toolcrib_core::permit::{Network as Granted, presets, secret_name};
 use toolcrib_core::{Permit, Reads, SandboxOptions, Scope, SourceKind, Tool, Walled};
 use toolcrib_sandbox::{Account, Confinement, Consent, Exec, Network, Policy, StartError};
 
@@ -80,16 +82,33 @@ impl Place {
     }
 
     /// The variables that a permit gives, as far as they are set.
-    pub fn granted<'a>(&'a self, permit: &'a Permit) -> Vec<(&'a str, &'a str)> {
-        let set = |name: &'a String| Some((name.as_str(), self.variables.get(name)?.as_str()));
+    pub fn granted<'a>(&'a self, permit: &'a Permit) -> Vec<(&'a str, Cow<'a, str>)> {
+        let value = |name: &str| match self.variables.get(name) {
+            Some(value) => Some(Cow::Borrowed(value.as_str())),
+            None => self.variable(name).map(Cow::Owned),
+        };
+        let set = |name: &'a String| Some((name.as_str(), value(name)?));
         permit.env.iter().filter_map(set).collect()
     }
 
+    /// The value of a variable where the crib runs; of one that is not set, the place that programs then look at.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let home = self.environment.get("HOME").and_then(OsStr::to_str);
+        let project = self.project.as_deref().and_then(Path::to_str);
+        let set = self.variables.get(name).cloned();
+        set.or_else(|| presets::usual(name, home, project))
+    }
+
     /// The values among them that every tool does not know anyway.
-    pub fn to_hide<'a>(&'a self, granted: &[(&'a str, &'a str)]) -> impl Iterator<Item = &'a str> {
-        let known = |name: &str| self.environment.get(name).is_some();
+    pub fn to_hide<'a>(
+        &'a self,
+        granted: &'a [(&'a str, Cow<'a, str>)],
+    ) -> impl Iterator<Item = &'a str> {
+        // Where programs look anyway is no secret.
+        let known =
+            |name: &str| self.environment.get(name).is_some() || !self.variables.contains_key(name);
         let hidden = granted.iter().filter(move |(name, _)| !known(name));
-        hidden.map(|(_, value)| *value)
+        hidden.map(|(_, value)| value.as_ref())
     }
 
     /// May a tool that names this secret have it? A registered one may: who registered it said so.
@@ -181,6 +200,7 @@ pub fn walled(account: Result<Option<Account>, StartError>) -> Walled {
 }
 
 /// Where the workers of a tool come from: how they are started, for which content, and what is their own.
+#[derive(Clone)]
 pub struct Workshop {
     blueprint: Blueprint,
     key: Key,
@@ -212,6 +232,15 @@ impl Workshop {
     #[must_use]
     pub fn with_secrets(self, secrets: Vec<(String, String)>) -> Workshop {
         Workshop { secrets, ..self }
+    }
+
+    /// The same for a tool that sets variables for its process: hidden in all that it says, and in no neighbour's.
+    #[must_use]
+    pub fn with_variables(mut self, vars: Vec<(String, String)>) -> Workshop {
+        let values = vars.iter().map(|(_, value)| value.as_str());
+        self.blueprint.mask = self.blueprint.mask.with(values);
+        self.blueprint.vars.extend(vars);
+        self
     }
 
     /// The same under another key: with workers of its own.
@@ -247,7 +276,7 @@ impl Workshop {
         blueprint.dir = start(blueprint.dir, &confinement, place);
         let granted = place.granted(&tool.permit);
         blueprint.mask = blueprint.mask.with(place.to_hide(&granted));
-        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let own = |(name, value): (&str, Cow<str>)| (name.to_owned(), value.into_owned());
         blueprint.vars.extend(granted.into_iter().map(own));
         let secrets = self.secrets.iter();
         let may_have = secrets.filter(|(_, secret)| place.lends(secret, tool));

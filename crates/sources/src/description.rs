@@ -1,6 +1,7 @@
 //! What reading an entry gave: what its tools are, or who has to be asked for that, whatever it is written in.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use toolcrib_core::{BoxFuture, Problem};
 
@@ -13,13 +14,13 @@ pub enum Description {
     /// What is remembered of it stands, but it is asked afresh: what it says may differ from start to start.
     Remembered {
         known: Loaded,
-        tool: Box<dyn Undescribed>,
+        tool: Arc<dyn Undescribed>,
         /// What is wrong with it, whatever it says.
         problems: Vec<Problem>,
     },
     /// Its program has to be asked.
     Wanted {
-        tool: Box<dyn Undescribed>,
+        tool: Arc<dyn Undescribed>,
         /// What is wrong with it so far.
         problems: Vec<Problem>,
     },
@@ -32,6 +33,12 @@ pub trait Undescribed: Send + Sync {
 
     /// Asks the program what it is, and remembers what it says.
     fn describe(&self, afterwards: Afterwards) -> BoxFuture<'_, Loaded>;
+
+    /// What can be told of it without asking, for the time until it has answered.
+    fn meanwhile(&self) -> Loaded;
+
+    /// Asking it took too long, for this reason: it is not asked again for a while, whichever process is there.
+    fn put_off(&self, why: &Problem);
 }
 
 /// What becomes of the process that was asked.

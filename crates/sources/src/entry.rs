@@ -18,7 +18,8 @@ pub enum FileKind {
 }
 
 pub fn is_passed_over(name: &str) -> bool {
-    name.starts_with(['_', '.']) || language::keeps(name)
+    // Editors leave the version before a save beside it, with a tilde.
+    name.starts_with(['_', '.']) || name.ends_with('~') || language::keeps(name)
 }
 
 /// Which kind of tool an entry promises, if any.

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use toolcrib_core::words::counted;
 use toolcrib_core::{ErrorType, Problem, SourceKind};
 
 /// How a name is put right.
-pub const NAME_HINT: &str = "take 1 to 64 letters, digits, `_` and `-`, such as \"list-todos\"";
+pub const NAME_HINT: &str = "use 1 to 64 letters, digits, `_` and `-`, such as \"list-todos\"";
 /// How many problems one file may have before the rest is only counted.
 const MAX_PROBLEMS: usize = 100;
 
@@ -82,7 +83,7 @@ impl<'a> Report<'a> {
 
     pub fn finish(mut self) -> Vec<Problem> {
         if self.uncounted > 0 {
-            let message = format!("the file has {} more problems", self.uncounted);
+            let message = format!("the file has {}", counted(self.uncounted, "more problem"));
             let rest = Problem::error(self.source, ErrorType::Validation, message)
                 .hint("fix the ones listed, then the rest is shown");
             self.problems.push(self.placed(rest));

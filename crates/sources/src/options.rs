@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolcrib_core::options::Requirement;
 use toolcrib_core::permit::limits::{MAX_CPU_PERCENT, MAX_MEMORY_MB};
-use toolcrib_core::{Annotations, Json, Permissions, SandboxOptions, Schema, Spec, ToolName};
+use toolcrib_core::{
+    Annotations, Json, Permissions, SandboxOptions, Schema, SchemaError, Spec, ToolName,
+};
 
 use crate::fields::{Fields, NAME_HINT, Report};
 use crate::plugin::HostPattern;
@@ -61,7 +63,8 @@ pub fn read(fields: &Fields, spec: &mut Spec, report: &mut Report) {
         .count(report, "timeoutMs", MAX_TIMEOUT_MS)
         .map(Duration::from_millis);
     if let Some(value) = fields.get("outputSchema") {
-        spec.output_schema = schema(value, &fields.at("outputSchema"), report);
+        let parsed = Schema::parse_result(value.clone());
+        spec.output_schema = usable(parsed, &fields.at("outputSchema"), report);
     }
     if let Some(map) = fields.object(report, "annotations") {
         spec.annotations = annotations(&Fields::new(&fields.at("annotations"), map), report);
@@ -106,9 +109,13 @@ fn is_small(fields: &Fields, key: &str, report: &mut Report) -> bool {
     small
 }
 
-/// Checks a schema and says at which place of it something is wrong.
+/// Checks the schema of arguments and says at which place of it something is wrong.
 pub fn schema(value: &Value, field: &str, report: &mut Report) -> Option<Schema> {
-    match Schema::parse(value.clone()) {
+    usable(Schema::parse(value.clone()), field, report)
+}
+
+fn usable(parsed: Result<Schema, SchemaError>, field: &str, report: &mut Report) -> Option<Schema> {
+    match parsed {
         Ok(schema) => Some(schema),
         Err(error) => {
             let place = if error.path.is_empty() {

@@ -87,7 +87,14 @@ pub fn judge_as(tool: &mut Tool, file: Option<&str>, place: &Place) {
     let granted = located(&granted, place);
     match granted.covers(&located(&tool.asks, place)) {
         Ok(()) => tool.permit = granted,
-        Err(missing) => tool.access = Access::NeedsGrant(Ungranted::new(&missing, &grants)),
+        Err(missing) => {
+            let earlier = tool.origin().map(|origin| {
+                let earlier = grants.for_earlier(origin, tool.name(), &tool.content);
+                located(&earlier, place)
+            });
+            let earlier = earlier.unwrap_or_default();
+            tool.access = Access::NeedsGrant(Ungranted::new(&missing, &grants, &earlier));
+        }
     }
 }
 
@@ -246,9 +253,7 @@ mod tests {
         std::os::unix::fs::symlink("/usr", project.join("out")).unwrap();
         let place = crate::testing::place(Some(&project));
         let docs = project.join("docs").display().to_string();
-        let untrusted = Access::Untrusted {
-            project: project.clone(),
-        };
+        let untrusted = Access::untrusted(project.clone());
         let only = |path: &str| Reads::Only(vec![path.to_owned()]);
         for (path, reads, asks) in [
             ("docs", only("docs"), None),

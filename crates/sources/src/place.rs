@@ -13,6 +13,7 @@ use toolcrib_sandbox::{Environment, Launcher};
 use crate::code::Code;
 use crate::confine::Walls;
 use crate::install::Installs;
+use crate::put_off::Forgiven;
 use crate::safe::Safe;
 use crate::script::{ScriptSettings, Scripts};
 use crate::worker::{Limits, Workers};
@@ -38,6 +39,8 @@ pub struct Place {
     pub scripts: Scripts,
     /// What is being installed for tools.
     pub installs: Installs,
+    /// Which failures of earlier processes count.
+    pub forgiven: Forgiven,
     /// What was granted, as it stands now. Only [`crate::Sources::regrant`] changes it later.
     pub grants: watch::Sender<Arc<Grants>>,
     /// The address the crib itself listens on, once it does: no tool may call back into it.
@@ -73,6 +76,7 @@ impl Place {
             code: Arc::default(),
             scripts: Scripts::new(ScriptSettings::default()),
             installs: Installs::default(),
+            forgiven: Forgiven::default(),
             grants: watch::Sender::new(Arc::default()),
             own_address: Arc::new(OnceLock::new()),
         }

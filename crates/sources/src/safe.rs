@@ -110,9 +110,13 @@ impl Safe {
         let table = format!("[secrets.{}]", toml_key(name));
         let Some(source) = self.source(name) else {
             let hint = format!(
-                "write `{table}` with `env = \"VARIABLE\"`, `file = \"/path\"` or `keyring = true` into your own config.toml"
+                "write `{table}` with `env = \"VARIABLE\"`, `file = \"/path\"` or `keyring = true` into your own ~/.config/toolcrib/config.toml"
             );
-            return Err(Unread::new(name, "no setting says where it lies", hint));
+            return Err(Unread::new(
+                name,
+                "no setting says where it is stored",
+                hint,
+            ));
         };
         let value = match source {
             SecretSource::Variable(variable) => {
@@ -134,7 +138,7 @@ impl Safe {
             SecretSource::Keyring(consent) => self.keyring(name, consent).await?,
         };
         if value.trim().is_empty() {
-            let hint = "put the value there, or change where it lies";
+            let hint = "put the value there, or configure another place";
             return Err(Unread::new(name, "it is empty", hint));
         }
         if value.contains('\0') || value.len() > MAX_SECRET {
@@ -196,7 +200,7 @@ impl Safe {
         tokio::join!(silence, listen);
         match child.wait().await {
             Ok(Exit::Code(0)) if !said.is_empty() => text_of(said).map_err(|why| {
-                let hint = "store it anew, as text";
+                let hint = "store it again, as text";
                 Unread::new(name, format!("what the keyring holds {why}"), hint)
             }),
             _ => {

@@ -20,6 +20,8 @@ pub struct Configuration {
     pub folders: Vec<Folder>,
     /// Whether there may be registered tools.
     pub registered: bool,
+    /// The built-in tools there are, by name; all of them where nothing is said.
+    pub builtins: Option<Vec<String>>,
 }
 
 /// What a source found: the whole present content of each of its parts that is different.
@@ -43,7 +45,8 @@ pub trait Source: Send {
         none()
     }
 
-    /// Is something on its way that whoever opens, reloads or configures has to wait for?
+    /// Is something on its way that the catalog lacks, such as what a program says of itself? What may take minutes, such
+    /// as an install, counts only for who asked for it.
     fn is_busy(&mut self) -> bool {
         false
     }
@@ -68,8 +71,14 @@ pub trait Source: Send {
         none()
     }
 
-    /// Installs what these files need, and is busy until that is done.
-    fn install<'a>(&'a mut self, _files: &'a [PathBuf]) -> Updates<'a> {
+    /// Somebody waits for the tools of these files: installs what they need and asks what they are, whatever failed
+    /// before. Is busy until that is done.
+    fn want<'a>(&'a mut self, _files: &'a [PathBuf]) -> Updates<'a> {
+        none()
+    }
+
+    /// Nobody waits any longer for what is on its way: whoever comes next is not to wait for it again.
+    fn put_off(&mut self) -> Updates<'_> {
         none()
     }
 

@@ -1,12 +1,12 @@
 //! The running sources: a task for each, which brings what its source finds to the crib.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use toolcrib_core::{Change, Crib, Grants};
+use toolcrib_core::{Change, Crib, Grants, Loading};
 
 use crate::Place;
 use crate::source::{Configuration, Follow, Source};
@@ -29,11 +29,12 @@ enum Order {
     Reload,
     Regrant,
     Configure(Arc<Configuration>),
-    Install(Arc<[PathBuf]>),
+    Want(Arc<[PathBuf]>),
+    PutOff,
 }
 
-/// Opens these sources and brings what they hold to the crib in one batch. What they are busy with is waited for; what
-/// else is on its way comes later.
+/// Opens these sources and brings what they know at once to the crib in one batch. What they are busy with comes later:
+/// [`Crib::loaded`] tells when all is there.
 pub async fn open(
     crib: Arc<Crib>,
     place: Arc<Place>,
@@ -46,12 +47,18 @@ pub async fn open(
         place.installs.attend();
         place.scripts.prune();
     }
+    crib.set_loading(Loading::Opening);
     let opening = list
         .iter_mut()
         .map(|source| source.open(&configuration, follow));
     let found = join_all(opening).await;
     crib.apply(found.concat());
-    join_all(list.iter_mut().map(|source| finish(source.as_mut(), &crib))).await;
+    let busy = list.iter_mut().map(|source| source.is_busy()).collect();
+    let busy = Arc::new(Busy {
+        crib: crib.clone(),
+        sources: std::sync::Mutex::new(busy),
+    });
+    busy.tell();
     let (tell, trouble) = watch::channel(vec![None; list.len()]);
     let mut inboxes = Vec::new();
     let mut tasks = JoinSet::new();
@@ -62,6 +69,8 @@ pub async fn open(
             source,
             crib: crib.clone(),
             trouble: tell.clone(),
+            busy: busy.clone(),
+            waiting: Vec::new(),
             number,
         };
         tasks.spawn(task.run(inbox));
@@ -73,6 +82,31 @@ pub async fn open(
         place,
         granting: Mutex::new(()),
         _tasks: tasks,
+    }
+}
+
+/// Which sources are busy; the crib is told whether one is.
+struct Busy {
+    crib: Arc<Crib>,
+    sources: std::sync::Mutex<Vec<bool>>,
+}
+
+impl Busy {
+    fn tell(&self) {
+        self.tell_of(&self.sources.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn set(&self, number: usize, busy: bool) {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources[number] = busy;
+        self.tell_of(&sources);
+    }
+
+    fn tell_of(&self, sources: &[bool]) {
+        self.crib.set_loading(match sources.contains(&true) {
+            true => Loading::Describing,
+            false => Loading::Done,
+        });
     }
 }
 
@@ -116,10 +150,15 @@ impl Sources {
         }
     }
 
-    /// Installs what these files need and waits for it. Only a command that is about their tools does so: a crib that
-    /// stays installs in the background.
-    pub async fn install(&self, files: Vec<PathBuf>) -> Change {
-        self.order(Order::Install(files.into())).await
+    /// Installs what these files need, asks what they are, and waits for it. Only a command that is about their tools does
+    /// so: a crib that stays does it in the background.
+    pub async fn want(&self, files: Vec<PathBuf>) -> Change {
+        self.order(Order::Want(files.into())).await
+    }
+
+    /// Waits no longer for what is on its way, and has the next process not wait for it again.
+    pub async fn put_off(&self) {
+        self.order(Order::PutOff).await;
     }
 
     /// Why changes may be noticed late, where they may.
@@ -142,21 +181,14 @@ impl Sources {
     }
 }
 
-/// Waits for what a source is busy with, and brings it.
-async fn finish(source: &mut dyn Source, crib: &Crib) -> Change {
-    let mut whole = Change::default();
-    while source.is_busy() {
-        source.wait().await;
-        whole.join(crib.apply(source.take().await));
-    }
-    whole
-}
-
 /// One source and its task.
 struct Task {
     source: Box<dyn Source>,
     crib: Arc<Crib>,
     trouble: watch::Sender<Vec<Option<String>>>,
+    busy: Arc<Busy>,
+    /// Who waits until the source is no longer busy, and what changed meanwhile.
+    waiting: Vec<(Change, oneshot::Sender<Change>)>,
     number: usize,
 }
 
@@ -164,34 +196,51 @@ impl Task {
     async fn run(mut self, mut inbox: mpsc::Receiver<(Order, oneshot::Sender<Change>)>) {
         loop {
             self.tell_trouble();
+            self.tell_busy();
             tokio::select! {
                 order = inbox.recv() => {
                     let Some((order, answer)) = order else { return };
-                    let change = self.obey(order).await;
-                    let _ = answer.send(change);
+                    self.obey(order, answer).await;
                 }
                 () = self.source.wait() => {
                     let updates = self.source.take().await;
-                    self.crib.apply(updates);
+                    let change = self.crib.apply(updates);
+                    for (so_far, _) in &mut self.waiting {
+                        so_far.join(change.clone());
+                    }
                 }
             }
         }
     }
 
-    async fn obey(&mut self, order: Order) -> Change {
+    /// An order that is waited for holds up no other: its sender hears when the source is no longer busy.
+    async fn obey(&mut self, order: Order, answer: oneshot::Sender<Change>) {
         let source = self.source.as_mut();
         let (updates, waits) = match &order {
             Order::Refresh => (source.refresh().await, false),
             Order::Regrant => (source.regrant().await, false),
+            Order::PutOff => (source.put_off().await, false),
             Order::Reload => (source.reload().await, true),
-            Order::Configure(to) => (source.configure(to).await, true),
-            Order::Install(files) => (source.install(files).await, true),
+            Order::Configure(to) => (source.configure(to).await, false),
+            Order::Want(files) => (source.want(files).await, true),
         };
-        let mut change = self.crib.apply(updates);
-        if waits {
-            change.join(finish(source, &self.crib).await);
+        let change = self.crib.apply(updates);
+        match waits {
+            true => self.waiting.push((change, answer)),
+            false => {
+                let _ = answer.send(change);
+            }
         }
-        change
+    }
+
+    fn tell_busy(&mut self) {
+        let busy = self.source.is_busy();
+        self.busy.set(self.number, busy);
+        if !busy {
+            for (change, answer) in self.waiting.drain(..) {
+                let _ = answer.send(change);
+            }
+        }
     }
 
     fn tell_trouble(&self) {

@@ -83,6 +83,13 @@ impl Outputs for MemoryOutputs {
             })
         })
     }
+
+    fn remove<'a>(&'a self, owner: &'a str, id: &'a OutputId) -> BoxFuture<'a, io::Result<()>> {
+        let kept = self.0.lock().unwrap().remove(id.as_str());
+        let kept = kept.filter(|(whose, _)| whose == owner);
+        let removed = kept.map(drop).ok_or(io::ErrorKind::NotFound.into());
+        Box::pin(std::future::ready(removed))
+    }
 }
 
 impl Spool for MemorySpool {

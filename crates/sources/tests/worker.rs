@@ -28,6 +28,8 @@ mod faults_at_the_end;
 mod faults_in_calls;
 #[path = "worker/faults_of_streams.rs"]
 mod faults_of_streams;
+#[path = "worker/hostile_lines.rs"]
+mod hostile_lines;
 #[path = "worker/pool.rs"]
 mod pool;
 #[path = "worker/protocol.rs"]
@@ -42,6 +44,8 @@ mod scripts;
 mod scripts_over_time;
 #[path = "worker/scripts_packages.rs"]
 mod scripts_packages;
+#[path = "worker/scripts_side_by_side.rs"]
+mod scripts_side_by_side;
 #[path = "worker/scripts_typescript.rs"]
 mod scripts_typescript;
 #[path = "worker/shutdown.rs"]

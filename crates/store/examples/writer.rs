@@ -21,6 +21,7 @@ async fn main() {
     match arguments[..] {
         ["register", url, prefix, count] => register(url, prefix, count.parse().unwrap()).await,
         ["change", url, seed] => change(url, seed.parse().unwrap()).await,
+        ["die", url, name] => die(url, name).await,
         ["try", url] => try_once(url).await,
         ["fill", folder] => fill(Path::new(folder)).await,
         ["calls", url, count] => calls(url, count.parse().unwrap()).await,
@@ -53,6 +54,7 @@ fn call(n: u64) -> CallRecord {
         client: "claude-code".into(),
         agent: "default".into(),
         session: Some("0198c0de-0000-7000-8000-000000000000".into()),
+        project: None,
         token: None,
         tool: "git-status".into(),
         tool_version: Some("1.0.0".into()),
@@ -143,6 +145,14 @@ fn say(mark: char, name: &str, number: Option<u64>) {
 }
 
 /// Opens and writes once; says `fine`, or which error it was.
+/// Registers a tool, and ends without closing anything.
+async fn die(url: &str, name: &str) {
+    let store = open(url).await;
+    let made = store.custom_tools().create(tool(name, 1)).await;
+    made.unwrap();
+    std::process::abort();
+}
+
 async fn try_once(url: &str) {
     let url: StoreUrl = url.parse().unwrap();
     let tried = async {

@@ -1,5 +1,6 @@
 //! What programs said of themselves, in the cache folder: one file per hash.
 
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -8,9 +9,9 @@ use toolcrib_core::store::Descriptions;
 
 use crate::file;
 
-/// How many descriptions are kept before old ones go.
+/// The most descriptions that are kept; the oldest go first.
 const MOST: usize = 5_000;
-/// A description that nobody asked for in this time may go.
+/// One that is older goes with them.
 const OLD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 pub struct DescriptionFiles {
@@ -30,20 +31,27 @@ impl DescriptionFiles {
     }
 
     /// Makes room when there are too many.
-    fn tidy(&self) {
+    fn tidy(&self, most: usize) {
         let Ok(entries) = std::fs::read_dir(&self.folder) else {
             return;
         };
         let entries: Vec<_> = entries.flatten().collect();
-        if entries.len() <= MOST {
+        if entries.len() <= most {
             return;
         }
+        let modified = |entry: &DirEntry| entry.metadata().and_then(|meta| meta.modified()).ok();
+        let mut entries: Vec<_> = entries
+            .iter()
+            .map(|one| (modified(one), one.path()))
+            .collect();
+        entries.sort();
+        // A tenth more than need be, so that it is not looked for again at once.
+        let least = entries.len() - (most - most / 10);
         let now = SystemTime::now();
-        for entry in entries {
-            let modified = entry.metadata().and_then(|meta| meta.modified());
-            let age = modified.ok().and_then(|at| now.duration_since(at).ok());
-            if age.is_none_or(|age| age > OLD) {
-                let _ = std::fs::remove_file(entry.path());
+        for (at, (modified, path)) in entries.into_iter().enumerate() {
+            let age = modified.and_then(|at| now.duration_since(at).ok());
+            if at < least || age.is_none_or(|age| age > OLD) {
+                let _ = std::fs::remove_file(path);
             }
         }
     }
@@ -60,7 +68,7 @@ impl Descriptions for DescriptionFiles {
         if let Err(error) = file::write_cache(&self.path(hash), text.as_bytes()) {
             tracing::warn!(%error, "a description could not be kept; the program is asked again at the next start");
         }
-        self.tidy();
+        self.tidy(MOST);
     }
 }
 
@@ -78,5 +86,18 @@ mod tests {
         assert_eq!(files.read("a/../b"), Some(json!({"name": "x"})));
         std::fs::write(files.path("a/../b"), "{").unwrap();
         assert_eq!(files.read("a/../b"), None);
+    }
+
+    #[test]
+    fn there_are_never_more_than_may_be() {
+        let cache = tempfile::tempdir().unwrap();
+        let files = DescriptionFiles::in_folder(cache.path());
+        for n in 0..30 {
+            files.keep(&n.to_string(), &json!(n));
+            files.tidy(10);
+            let kept = std::fs::read_dir(&files.folder).unwrap().count();
+            assert!(kept <= 10, "{kept}");
+        }
+        assert_eq!(files.read("29"), Some(json!(29)));
     }
 }

@@ -21,8 +21,8 @@ pub use outputs::{OutputFiles, OutputLimits};
 pub use ownership::Ownership;
 pub use sql::{
     CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Ending, GrantBook, LogState,
-    NewToken, Retention, Revisions, Signer, Store, StoreUrl, StoreUrlError, Token, Tokens,
-    ToolPage, TrustKind, TrustedPath, Verdict, fingerprint, new_secret,
+    Making, NewToken, Pulse, Retention, Revisions, Signer, Store, StoreUrl, StoreUrlError, Token,
+    Tokens, ToolPage, TrustKind, TrustedPath, Verdict, fingerprint, new_secret,
 };
 pub use toolcrib_core::store::StoreError;
 pub use trust::{TrustBook, Trusted};

@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use toolcrib_core::{BoxFuture, OutputId, Outputs, Page, Spool, Whole};
+use toolcrib_core::{BoxFuture, KeptOutput, OutputId, Outputs, Page, Spool, Whole};
 
 use crate::file;
 
@@ -40,6 +41,8 @@ struct Inner {
     folder: PathBuf,
     limits: OutputLimits,
     tidied: Mutex<Option<Instant>>,
+    /// What all outputs take: as it was found at the last look, and what was written since.
+    total: AtomicU64,
     /// Why the last output could not be kept, until one can.
     trouble: Mutex<Option<String>>,
 }
@@ -50,6 +53,7 @@ impl OutputFiles {
             folder: data.join("outputs"),
             limits,
             tidied: Mutex::default(),
+            total: AtomicU64::new(0),
             trouble: Mutex::default(),
         }))
     }
@@ -67,7 +71,7 @@ impl OutputFiles {
 
     /// Removes what is too old, then the oldest until the rest is under the quota.
     pub fn tidy(&self) {
-        self.0.tidy(&self.0.files());
+        self.0.tidy(self.0.limits.quota_bytes);
     }
 }
 
@@ -120,18 +124,62 @@ impl Inner {
         found
     }
 
-    fn tidy(&self, files: &[(SystemTime, u64, PathBuf)]) {
+    fn list(&self, owner: &str, most: usize) -> Vec<KeptOutput> {
+        let files = fs::read_dir(self.owner_folder(owner));
+        let found = files.into_iter().flatten().flatten().filter_map(|file| {
+            let meta = file.metadata().ok()?;
+            let modified = meta.modified().ok()?;
+            let age = modified.elapsed().unwrap_or_default();
+            let at = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            let kept = KeptOutput {
+                id: OutputId::parse(file.file_name().to_str()?)?,
+                bytes: meta.len(),
+                at_ms: u64::try_from(at.as_millis()).ok()?,
+            };
+            (age <= self.limits.keep_for).then_some(kept)
+        });
+        let mut found: Vec<KeptOutput> = found.collect();
+        // Ids begin with the time.
+        found.sort_by(|a, b| b.id.as_str().cmp(a.id.as_str()));
+        found.truncate(most);
+        found
+    }
+
+    /// Removes what is too old, and the oldest until the rest takes no more than `most`.
+    fn tidy(&self, most: u64) {
+        let files = self.files();
         let now = SystemTime::now();
         let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-        for (modified, size, path) in files {
+        for (modified, size, path) in &files {
             let old = now
                 .duration_since(*modified)
                 .is_ok_and(|age| age > self.limits.keep_for);
-            if old || total > self.limits.quota_bytes {
+            if old || total > most {
                 let _ = fs::remove_file(path);
                 total -= size;
             }
         }
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// So much was written. Where that is more than there may be, the oldest go now; a tenth more than need be, so that it
+    /// is not looked for again at once.
+    fn grew(&self, by: u64) {
+        let quota = self.limits.quota_bytes;
+        if self
+            .total
+            .fetch_add(by, Ordering::Relaxed)
+            .saturating_add(by)
+            > quota
+        {
+            self.tidy(quota - quota / 10);
+        }
+    }
+
+    /// The most that one output may take.
+    fn longest(&self) -> u64 {
+        let quota = self.limits.quota_bytes;
+        self.limits.max_bytes.min(quota - quota / 10)
     }
 
     fn tidy_now_and_then(&self) {
@@ -142,7 +190,7 @@ impl Inner {
             }
             *tidied = Some(Instant::now());
         }
-        self.tidy(&self.files());
+        self.tidy(self.limits.quota_bytes);
     }
 
     fn read(&self, owner: &str, id: &OutputId, offset: u64, max: usize) -> io::Result<Page> {
@@ -231,7 +279,8 @@ impl Outputs for OutputFiles {
         let (inner, owner, text) = (self.0.clone(), owner.to_owned(), text.to_vec());
         Box::pin(blocking(move || {
             let kept = inner.create(&owner).and_then(|mut draft| {
-                draft.write(&text, inner.limits.max_bytes)?;
+                draft.write(&text, inner.longest())?;
+                inner.grew(draft.whole.bytes);
                 Ok(draft.finish())
             });
             inner.note(&kept);
@@ -254,6 +303,14 @@ impl Outputs for OutputFiles {
         })
     }
 
+    fn list<'a>(&'a self, owner: &'a str, most: usize) -> BoxFuture<'a, Vec<KeptOutput>> {
+        let (inner, owner) = (self.0.clone(), owner.to_owned());
+        Box::pin(async move {
+            let listed = blocking(move || Ok(inner.list(&owner, most))).await;
+            listed.unwrap_or_default()
+        })
+    }
+
     fn read<'a>(
         &'a self,
         owner: &'a str,
@@ -263,6 +320,11 @@ impl Outputs for OutputFiles {
     ) -> BoxFuture<'a, io::Result<Page>> {
         let (inner, owner, id) = (self.0.clone(), owner.to_owned(), id.clone());
         Box::pin(blocking(move || inner.read(&owner, &id, offset, max)))
+    }
+
+    fn remove<'a>(&'a self, owner: &'a str, id: &'a OutputId) -> BoxFuture<'a, io::Result<()>> {
+        let path = self.0.owner_folder(owner).join(id.as_str());
+        Box::pin(blocking(move || fs::remove_file(path)))
     }
 }
 
@@ -279,8 +341,14 @@ impl Spool for SpoolFile {
                 .draft
                 .take()
                 .ok_or_else(|| io::Error::other("an earlier write failed"))?;
-            let (bytes, max) = (bytes.to_vec(), self.inner.limits.max_bytes);
-            let written = blocking(move || draft.write(&bytes, max).map(|()| draft)).await;
+            let (bytes, inner) = (bytes.to_vec(), self.inner.clone());
+            let written = blocking(move || {
+                let before = draft.whole.bytes;
+                draft.write(&bytes, inner.longest())?;
+                inner.grew(draft.whole.bytes - before);
+                Ok(draft)
+            });
+            let written = written.await;
             self.inner.note(&written);
             self.draft = Some(written?);
             Ok(())
@@ -331,6 +399,9 @@ mod tests {
         );
         let foreign = outputs.read("other", &whole.id, 0, 3).await.unwrap_err();
         assert_eq!(foreign.kind(), io::ErrorKind::NotFound);
+        assert!(outputs.remove("other", &whole.id).await.is_err());
+        outputs.remove("default", &whole.id).await.unwrap();
+        assert!(outputs.read("default", &whole.id, 0, 3).await.is_err());
     }
 
     #[tokio::test]
@@ -388,5 +459,31 @@ mod tests {
         assert!(outputs.read("default", &whole.id, 0, 1).await.is_err());
         outputs.tidy();
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn all_outputs_together_never_take_more_than_the_quota() {
+        let dir = tempfile::tempdir().unwrap();
+        let outputs = outputs(dir.path(), 100_000, 10_000);
+        let total = || {
+            outputs
+                .0
+                .files()
+                .iter()
+                .map(|(_, size, _)| size)
+                .sum::<u64>()
+        };
+        for _ in 0..50 {
+            let kept = outputs.keep("default", &[b'x'; 3_000]).await.unwrap();
+            assert!(total() <= 10_000, "{}", total());
+            assert!(outputs.read("default", &kept.id, 0, 1).await.is_ok());
+        }
+        // One that would take all of it, and more, is cut.
+        let mut spool = outputs.spool("default").await.unwrap();
+        for _ in 0..10 {
+            spool.write(&[b'x'; 3_000]).await.unwrap();
+            assert!(total() <= 10_000, "{}", total());
+        }
+        assert!(spool.finish().await.unwrap().cut);
     }
 }

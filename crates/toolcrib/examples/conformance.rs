@@ -19,8 +19,8 @@ use toolcrib::open::Opened;
 use toolcrib::serve::auth::Auth;
 use toolcrib::serve::{Served, http};
 use toolcrib_core::{
-    Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Crib, Outcome, Progress,
-    Question, Rank, Run, Schema, SourceKey, SourceKind, Spec, Tool, ToolName, Update,
+    Access, Attachment, AttachmentKind, BoxFuture, Call, CallResult, Crib, Loading, Outcome,
+    Progress, Question, Rank, Run, Schema, SourceKey, SourceKind, Spec, Tool, ToolName, Update,
 };
 
 /// One red pixel as a PNG.
@@ -210,8 +210,20 @@ fn wordy_schema() -> Value {
 }
 
 fn tool(name: &str, schema: Value, run: Arc<dyn Run>) -> Option<Arc<Tool>> {
+    tool_giving(name, schema, None, run)
+}
+
+fn tool_giving(
+    name: &str,
+    schema: Value,
+    gives: Option<Value>,
+    run: Arc<dyn Run>,
+) -> Option<Arc<Tool>> {
     let schema = Schema::parse(schema).ok()?;
-    let spec = Spec::new(ToolName::new(name).ok()?, "For the suite", schema);
+    let mut spec = Spec::new(ToolName::new(name).ok()?, "For the suite", schema);
+    if let Some(gives) = gives {
+        spec.output_schema = Some(Schema::parse_result(gives).ok()?);
+    }
     let tool = Tool::new(spec, SourceKind::Builtin, Access::Open, name, run);
     Some(Arc::new(tool))
 }
@@ -225,12 +237,30 @@ fn header_schema() -> Value {
     json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}})
 }
 
-fn tools(crib: &Arc<Crib>) -> Option<Vec<Arc<Tool>>> {
-    let plain: [(&str, Arc<dyn Run>); 11] = [
-        (
-            "test_simple_text",
-            with("This is a simple text response for testing.", Vec::new()),
-        ),
+/// The tool that the suite calls for a text, which gives data of the type that was asked for instead.
+fn shaped(shape: Option<&str>) -> Option<Arc<Tool>> {
+    let kind = |kind: &str| Some(json!({"type": kind}));
+    let (schema, data) = match shape {
+        None => {
+            let text = with("This is a simple text response for testing.", Vec::new());
+            return tool("test_simple_text", nothing(), text);
+        }
+        Some("int") => (kind("integer"), json!(42)),
+        Some("list") => (kind("array"), json!([1, 2])),
+        Some("null") => (kind("null"), Value::Null),
+        Some("string") => (kind("string"), json!("words")),
+        Some("bool") => (kind("boolean"), json!(true)),
+        Some("nested") => (kind("object"), json!({"a": {"b": [{"c": null}]}})),
+        Some("large") => (kind("array"), json!(vec!["a row of text"; 9_000])),
+        Some("undeclared") => (None, json!([42])),
+        Some(_) => return None,
+    };
+    let run = Arc::new(Always(Outcome::structured(data)));
+    tool_giving("test_simple_text", nothing(), schema, run)
+}
+
+fn tools(crib: &Arc<Crib>, shape: Option<&str>) -> Option<Vec<Arc<Tool>>> {
+    let plain: [(&str, Arc<dyn Run>); 10] = [
         ("test_image_content", with("", vec![image()])),
         ("test_audio_content", with("", vec![audio()])),
         ("test_embedded_resource", with("", vec![resource()])),
@@ -259,6 +289,7 @@ fn tools(crib: &Arc<Crib>) -> Option<Vec<Arc<Tool>>> {
                 with("ok", Vec::new()),
             ),
             tool("test_header", header_schema(), with("ok", Vec::new())),
+            shaped(shape),
         ])
         .collect()
 }
@@ -274,13 +305,15 @@ fn update(key: &str, tools: Vec<Arc<Tool>>) -> Update {
 }
 
 /// Prints the port and serves until killed.
-async fn serve() -> Option<()> {
+async fn serve(shape: Option<String>) -> Option<()> {
     let home = tempfile::tempdir().ok()?;
     let env = Env::of(&[("HOME", home.path().to_str()?)], home.path());
     let opened = Opened::wire(env, Flags::default(), None).await.ok()?;
-    opened
-        .crib
-        .apply(vec![update("conformance", tools(&opened.crib)?)]);
+    opened.crib.apply(vec![update(
+        "conformance",
+        tools(&opened.crib, shape.as_deref())?,
+    )]);
+    opened.crib.set_loading(Loading::Done);
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
         .await
         .ok()?;
@@ -298,7 +331,7 @@ async fn serve() -> Option<()> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match serve().await {
+    match serve(std::env::args().nth(1)).await {
         Some(()) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     }

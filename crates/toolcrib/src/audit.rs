@@ -52,7 +52,8 @@ impl Book {
         if let Some(log) = self.log.load_full().filter(|log| log.0 == opened) {
             return Some(log);
         }
-        let store = self.memory.store().ok()?;
+        // Also while it does not answer: what waits is written when it does.
+        let store = self.memory.held().ok()?;
         // Its task needs a runtime, which a call that is dropped at the very end may no longer have.
         tokio::runtime::Handle::try_current().ok()?;
         let log = Arc::new((opened, store.call_log()));
@@ -109,9 +110,11 @@ impl CallBook for Book {
     fn record_durably(&self, record: CallRecord) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             // Who waits may as well wait for a store that came back just now.
-            if self.memory.store().is_err() {
+            if self.memory.held().is_err() {
                 self.memory.trouble().await;
             }
+            // What can't be read can't be relied upon, whatever it takes in.
+            self.memory.store()?;
             let log = self.log();
             match log {
                 Some(log) => log.1.record_durably(record).await,

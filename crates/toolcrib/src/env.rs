@@ -12,13 +12,19 @@ pub struct Variable {
 
 pub const PROJECT: &str = "TOOLCRIB_PROJECT";
 pub const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
+pub const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 pub const TOOLS_DIR: &str = "TOOLCRIB_TOOLS_DIR";
 pub const TOOL_DIRS: &str = "TOOLCRIB_TOOL_DIRS";
 pub const DEFAULT_TIMEOUT: &str = "TOOLCRIB_DEFAULT_TIMEOUT";
 pub const STORE: &str = "TOOLCRIB_STORE";
+pub const STORE_GRACE: &str = "TOOLCRIB_STORE_GRACE";
 pub const CUSTOM_TOOLS_ENABLED: &str = "TOOLCRIB_CUSTOM_TOOLS_ENABLED";
 pub const MAX_POOL_SIZE: &str = "TOOLCRIB_MAX_POOL_SIZE";
+pub const MAX_WORKERS: &str = "TOOLCRIB_MAX_WORKERS";
+pub const MAX_WORKER_MEMORY: &str = "TOOLCRIB_MAX_WORKER_MEMORY";
+pub const WORKER_IDLE: &str = "TOOLCRIB_WORKER_IDLE";
 pub const HEALTH_CHECK_INTERVAL: &str = "TOOLCRIB_HEALTH_CHECK_INTERVAL";
+pub const LIST_WAIT: &str = "TOOLCRIB_LIST_WAIT";
 pub const PYTHON: &str = "TOOLCRIB_PYTHON";
 pub const JAVASCRIPT: &str = "TOOLCRIB_JAVASCRIPT";
 pub const SANDBOX_ENABLED: &str = "TOOLCRIB_SANDBOX_ENABLED";
@@ -32,7 +38,7 @@ pub const LOG_FORMAT: &str = "TOOLCRIB_LOG_FORMAT";
 pub const AUDIT: &str = "TOOLCRIB_AUDIT";
 
 /// Every variable, with what it does.
-pub const VARIABLES: [Variable; 23] = [
+pub const VARIABLES: &[Variable] = &[
     Variable {
         name: PROJECT,
         meaning: "the project, where `--project` is not given",
@@ -40,6 +46,10 @@ pub const VARIABLES: [Variable; 23] = [
     Variable {
         name: CLAUDE_PROJECT,
         meaning: "the project that Claude Code works in; asked after the one above",
+    },
+    Variable {
+        name: CLAUDE_SESSION,
+        meaning: "the session id that Claude Code gives the servers it starts; tools called through `mcp` get it",
     },
     Variable {
         name: TOOLS_DIR,
@@ -58,6 +68,10 @@ pub const VARIABLES: [Variable; 23] = [
         meaning: "where registrations, trust, tokens and calls are kept (setting `store`)",
     },
     Variable {
+        name: STORE_GRACE,
+        meaning: "milliseconds for which what is known counts while the store does not answer (setting `store_grace`)",
+    },
+    Variable {
         name: AUDIT,
         meaning: "whether a call that can't be recorded runs: `best-effort` or `required` (setting `audit`)",
     },
@@ -70,8 +84,24 @@ pub const VARIABLES: [Variable; 23] = [
         meaning: "the most workers one tool may have (setting `max_pool_size`)",
     },
     Variable {
+        name: MAX_WORKERS,
+        meaning: "the most workers that all tools together may have (setting `max_workers`)",
+    },
+    Variable {
+        name: MAX_WORKER_MEMORY,
+        meaning: "megabytes of memory that all workers may keep (setting `max_worker_memory`)",
+    },
+    Variable {
+        name: WORKER_IDLE,
+        meaning: "milliseconds without a call after which a worker is stopped (setting `worker_idle`)",
+    },
+    Variable {
         name: HEALTH_CHECK_INTERVAL,
         meaning: "milliseconds between two health checks (setting `health_check_interval`)",
+    },
+    Variable {
+        name: LIST_WAIT,
+        meaning: "milliseconds that a list waits for tools that are being loaded (setting `list_wait`)",
     },
     Variable {
         name: PYTHON,
@@ -111,7 +141,7 @@ pub const VARIABLES: [Variable; 23] = [
     },
     Variable {
         name: LOG_FORMAT,
-        meaning: "how it is logged: `json` (a line each; the way of `serve` and `mcp` where stderr is no terminal) or `text`",
+        meaning: "how it is logged: `json` (a line each; the default of `serve` and `mcp` where stderr is not a terminal) or `text`",
     },
     Variable {
         name: "XDG_CONFIG_HOME",

@@ -4,6 +4,8 @@ use toolcrib_core::ErrorCode;
 
 /// Exit code when the tool itself reports failure: the call went well, its outcome says no.
 pub const EXIT_TOOL_FAILED: u8 = 1;
+/// Exit code when a person cancelled the call, as shells have it for Ctrl-C.
+pub const EXIT_INTERRUPTED: u8 = 130;
 
 /// The HTTP status that stands for `code`.
 pub fn http_status(code: ErrorCode) -> u16 {

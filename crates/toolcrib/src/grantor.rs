@@ -2,15 +2,17 @@
 //!
 //! REST and the command line both come here, so a grant is the same thing wherever it is given.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_core::permit::limits;
+use toolcrib_core::permit::presets::{PRESETS, Preset};
+use toolcrib_core::permit::{limits, secret_name};
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
     Access, Binding, CallError, Crib, ErrorCode, Grant, Hint, Network, NewGrant, Permit, Tool,
 };
-use toolcrib_sources::{HostPattern, Sources, permits};
+use toolcrib_sources::{HostPattern, Place, Sources, permits};
 use toolcrib_store::GrantBook;
 
 use crate::open::Opened;
@@ -25,6 +27,7 @@ pub struct Grantor {
     memory: Arc<StoreHandle>,
     crib: Arc<Crib>,
     project: Option<PathBuf>,
+    place: Arc<Place>,
     sources: Arc<OnceLock<Sources>>,
 }
 
@@ -35,6 +38,7 @@ impl Grantor {
             memory: opened.memory.clone(),
             crib: opened.crib.clone(),
             project: opened.project.as_ref().map(|project| project.root.clone()),
+            place: opened.place.clone(),
             sources,
         }
     }
@@ -52,8 +56,16 @@ impl Grantor {
         let view = self.crib.owners_view();
         let tool = view.find(&wanted.tool)?;
         let mut permit = self.checked(wanted)?;
+        for secret in permit.env.iter().filter(|name| secret_name(name).is_some()) {
+            if tool.access == Access::Open && !tool.asks.env.contains(secret) {
+                return Err(unnamed(tool.name(), secret));
+            }
+        }
         if wanted.all {
             permit = permit.join(&tool.asks);
+        }
+        for name in &wanted.preset {
+            permit = permit.join(&self.preset(name)?);
         }
         let new = of(tool, permit, wanted.follow)?;
         let (grant, _) = self.book()?.add(new).await.map_err(refused)?;
@@ -94,13 +106,27 @@ impl Grantor {
         Ok(())
     }
 
+    /// What a ready set opens here.
+    fn preset(&self, name: &str) -> Result<Permit, CallError> {
+        let Some(preset) = Preset::named(name) else {
+            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            let error = bad(format!("there is no preset `{}`", short(name)));
+            return Err(error.hint(format!("there are {}", names.join(", "))));
+        };
+        let home = self.place.environment.get("HOME").and_then(OsStr::to_str);
+        let variable = |name: &str| self.place.variable(name);
+        let permit = preset.permit(home, variable, |path| Path::new(path).exists());
+        let project = self.project.as_deref();
+        Ok(permit.with_paths(|path| permits::absolute(project, path)))
+    }
+
     /// What is named, each thing looked at, and every path as it really is.
     fn checked(&self, wanted: &GrantCreate) -> Result<Permit, CallError> {
         let mut permit = wanted.named();
         for list in [&wanted.read, &wanted.write] {
             for path in list {
                 if path.is_empty() || path.len() > MAX_PATH || path.contains('\0') {
-                    return Err(bad("a path is empty, too long, or holds a null byte")
+                    return Err(bad("a path is empty, too long, or contains a null byte")
                         .hint("write the path of a file or folder"));
                 }
             }
@@ -110,7 +136,7 @@ impl Grantor {
             Network::None | Network::Open => &[],
         };
         if let Some(host) = hosts.iter().find(|host| HostPattern::parse(host).is_err()) {
-            return Err(bad(format!("`{}` is no host", short(host))).hint(HostPattern::HINT));
+            return Err(bad(format!("`{}` is not a host", short(host))).hint(HostPattern::HINT));
         }
         if let Some(name) = permit.env.iter().find(|name| !permits::is_variable(name)) {
             return Err(bad(format!("`{}` can't be a variable's name", short(name)))
@@ -127,7 +153,7 @@ impl Grantor {
                 "`{}` starts at a project, and there is none",
                 short(path)
             ))
-            .hint("write the path from the root on"));
+            .hint("write an absolute path"));
         }
         let project = self.project.as_deref();
         permit = permit.with_paths(|path| permits::absolute(project, path));
@@ -139,7 +165,7 @@ impl Grantor {
                     short(path),
                     leads.display()
                 ))
-                .hint("name the place that it leads to, if that is meant"));
+                .hint("name the place that it leads to, if you mean that"));
             }
         }
         Ok(permit)
@@ -152,10 +178,17 @@ impl Grantor {
     }
 }
 
+/// A secret goes into the variable or header that the tool's file names it in; without one it would go nowhere.
+fn unnamed(tool: &str, secret: &str) -> CallError {
+    bad(format!("`{tool}` does not name `{secret}`, so it would not get it")).hint(format!(
+        "say in its file which variable gets it, and save: \"env\": {{\"TOKEN\": \"{secret}\"}} in tool.json and in `tool({{…}})`, @tool(env={{\"TOKEN\": \"{secret}\"}}) in Python"
+    ))
+}
+
 /// The grant of a permit to a tool.
 fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> {
     let name = tool.name();
-    if let Access::Untrusted { project } = &tool.access {
+    if let Access::Untrusted { project, .. } = &tool.access {
         let error = format!("tool `{name}` belongs to a project that is not trusted");
         let trust = CommandLine::new("toolcrib trust").operand(project.display());
         return Err(CallError::denied(error)
@@ -167,7 +200,7 @@ fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> 
     };
     if permit.is_empty() {
         return Err(bad(format!("there is nothing to grant to `{name}`")).hint(
-            "`--all` grants what it declares, if it declares anything; else name it: --read, --write, --net, --exec, --install, --memory, --cpu, --env",
+            "`--all` grants what it declares, if it declares anything; else name it: --read, --write, --net, --exec, --install, --memory, --cpu, --env, --preset",
         ));
     }
     Ok(NewGrant {

@@ -353,7 +353,10 @@ impl<S: Subscriber> Layer<S> for Log {
         let lost = self.sink.state.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             let said = Line {
-                message: format!("{lost} lines of the log are lost: they were not read in time"),
+                message: format!(
+                    "{} of the log lost: nobody read them in time",
+                    toolcrib_core::words::counted(lost, "line")
+                ),
                 ..Line::default()
             };
             // Where even this finds no room, the count stands.

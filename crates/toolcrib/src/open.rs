@@ -9,16 +9,19 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{Access, Crib, ErrorCode, Scope};
+use toolcrib_core::{Access, Crib, ErrorCode, Loading, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung, off_limits};
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
-use toolcrib_sources::{Code, Configuration, Folder, Follow, Needs, Place, Safe, Sources};
+use toolcrib_sources::{
+    Code, Configuration, Folder, Follow, Forgiven, Needs, Place, Safe, Sources,
+};
 use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
 
 use crate::audit::{Book, LAST_WORDS};
 use crate::config::{
-    Flags, Project, Settings, private, profiles, project, project_config, store_url, trust_entries,
+    Flags, Project, Settings, private, profiles, project, project_config, say_why, store_url,
+    trust_entries,
 };
 use crate::env::{self, Env};
 use crate::failure::Failure;
@@ -82,6 +85,15 @@ pub fn data_folder(env: &Env) -> Result<PathBuf, Failure> {
         )
         .hint("set HOME or XDG_DATA_HOME")
     })
+}
+
+/// The project that is meant, if nothing in it poses as the user's own.
+pub fn served_project(env: &Env, flag: Option<&Path>) -> Result<Option<Project>, Failure> {
+    let project = project::find(flag, env)?;
+    if let Some(project) = &project {
+        private::outside(env, &project.root)?;
+    }
+    Ok(project)
 }
 
 /// The binary itself starts tools, with as much isolation as the machine and the user allow.
@@ -173,6 +185,7 @@ fn configuration(settings: &Settings) -> Configuration {
     Configuration {
         folders: settings.folders.clone(),
         registered: settings.custom_tools_enabled,
+        builtins: settings.builtins.clone(),
     }
 }
 
@@ -196,10 +209,7 @@ impl Opened {
         flags: Flags,
         project_flag: Option<&Path>,
     ) -> Result<Opened, Failure> {
-        let project = project::find(project_flag, &env)?;
-        if let Some(project) = &project {
-            private::outside(&env, &project.root)?;
-        }
+        let project = served_project(&env, project_flag)?;
         let data = data_folder(&env)?;
         let memory = Arc::new(StoreHandle::open(&env, &data).await?);
         // What settings name is not known yet; whoever follows them looks at that from the first time on.
@@ -208,6 +218,7 @@ impl Opened {
         let mut settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
         let entries = memory.entries_of(project.as_ref()).await;
         trust_entries(&mut settings.folders, &entries);
+        say_why(&mut settings.folders, &trust);
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
         let book = Arc::new(Book::new(memory.clone()));
         let crib = Arc::new(Crib::with_book(
@@ -216,6 +227,8 @@ impl Opened {
             profiles(&settings),
             Some(book.clone()),
         ));
+        // Nobody has looked for tools yet, and nobody is to be told that there are none.
+        crib.set_loading(Loading::Opening);
         let root = project.as_ref().map(|project| project.root.as_path());
         let launcher = launcher(&env)?;
         off_limits::look_in(env.notice_folders());
@@ -232,6 +245,8 @@ impl Opened {
             crib.events().clone(),
             Limits {
                 pool_size: settings.max_pool_size,
+                budget: settings.budget,
+                idle: settings.worker_idle,
                 health_every: settings.health_check_interval,
                 ..Limits::default()
             },
@@ -244,6 +259,7 @@ impl Opened {
             workers,
             safe: Arc::new(safe),
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
+            forgiven: Forgiven::in_folder(&cache),
             scripts: scripts(&env, &settings, cache.clone()),
             variables,
             walls: settings.walls.clone(),
@@ -269,8 +285,8 @@ impl Opened {
         })
     }
 
-    /// Brings every source's tools into the crib.
-    pub async fn load(&self, follow: Follow) -> Sources {
+    /// Brings what is known at once of every source's tools into the crib; the rest comes while it goes on.
+    pub async fn start(&self, follow: Follow) -> Sources {
         let sources = toolcrib_sources::all(Needs {
             crib: self.crib.clone(),
             place: self.place.clone(),
@@ -280,8 +296,36 @@ impl Opened {
         });
         let configuration = configuration(&self.settings);
         let (crib, place) = (self.crib.clone(), self.place.clone());
-        let work = toolcrib_sources::open(crib, place, sources, configuration, follow);
-        self.with_progress(work).await
+        toolcrib_sources::open(crib, place, sources, configuration, follow).await
+    }
+
+    /// The same for a command that ends with its answer: nobody goes on after it, so it waits a moment for tools that are
+    /// being loaded. What takes longer is put off, so that the next command does not wait for it again.
+    pub async fn load(&self) -> Sources {
+        let sources = self.start(Follow::Nothing).await;
+        if !self.settled().await {
+            sources.put_off().await;
+        }
+        sources
+    }
+
+    /// The same for a command that is about all tools: waits until each has said what it is. It never waits for packages.
+    pub async fn load_all(&self) -> Sources {
+        let sources = self.start(Follow::Nothing).await;
+        self.with_progress(self.crib.loaded(Loading::Done)).await;
+        sources
+    }
+
+    /// Waits for tools that are being loaded, as long as a list does, and says whether all are there.
+    pub async fn settled(&self) -> bool {
+        let whole = self.crib.loaded(Loading::Done);
+        let waited = tokio::time::timeout(self.settings.list_wait, whole);
+        self.with_progress(waited).await.is_ok()
+    }
+
+    /// Tells how far long work is, for as long as it is asked to.
+    pub async fn tell_progress(&self) {
+        self.with_progress(std::future::pending()).await
     }
 
     /// Does what may take long, and tells how far it is.
@@ -307,11 +351,11 @@ impl Opened {
 
     /// What does not work now, in words; the crib serves on without it.
     pub async fn trouble(&self) -> Vec<String> {
-        let store = self.memory.trouble().await;
+        let store = self.memory.trouble().await.map(|error| error.to_string());
         let outputs = self.outputs.clone();
         let outputs = tokio::task::spawn_blocking(move || outputs.trouble()).await;
         let outputs = outputs.ok().flatten();
-        // What the store is in trouble with keeps calls from being recorded too; once is enough.
+        // What the store can't be used with keeps calls from being recorded too; once is enough.
         let book = self.book.trouble().filter(|_| store.is_none());
         let kept = outputs.map(|why| format!("large outputs can't be kept: {why}"));
         store.into_iter().chain(book).chain(kept).collect()
@@ -334,15 +378,25 @@ impl Opened {
 
     /// The project and its trust, in words for a person.
     pub fn project_line(&self) -> String {
-        let line = plain(&self.raw_project_line()).into_owned();
+        self.line_of(&self.trust)
+    }
+
+    /// The same, with the trust that it has by now.
+    pub async fn project_line_now(&self) -> String {
+        let trust = self.memory.trust_of(&self.env, self.project.as_ref());
+        self.line_of(&trust.await)
+    }
+
+    fn line_of(&self, trust: &Trust) -> String {
+        let line = plain(&self.raw_project_line(trust)).into_owned();
         match self.settings.walls.none {
             None => line,
             Some(_) => format!("{line}; THE SANDBOX IS OFF: every tool may do what you may"),
         }
     }
 
-    fn raw_project_line(&self) -> String {
-        match (&self.project, &self.trust) {
+    fn raw_project_line(&self, trust: &Trust) -> String {
+        match (&self.project, trust) {
             (None, _) => "no project: global tools only".to_owned(),
             (Some(project), Trust::Trusted { .. }) => {
                 format!("project {} (trusted)", project.root.display())
@@ -364,7 +418,7 @@ impl Opened {
             (Some(project), Trust::Lapsed(reason)) => {
                 let root = project.root.display();
                 format!(
-                    "project {root} (no longer trusted: {reason}; look at it, then say `toolcrib trust`)"
+                    "project {root} (no longer trusted: {reason}; look at it, then run `toolcrib trust`)"
                 )
             }
             (Some(project), Trust::Unknown(reason)) => {
@@ -388,9 +442,7 @@ impl Opened {
                 .iter_mut()
                 .filter(|folder| folder.scope == Scope::Local)
             {
-                folder.access = Access::Untrusted {
-                    project: project.root.clone(),
-                };
+                folder.access = Access::untrusted(project.root.clone());
                 folder.trusted.clear();
             }
         }

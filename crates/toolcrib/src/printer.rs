@@ -5,12 +5,15 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::log::{self, Form};
+
+mod table;
+
+pub use table::Column;
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -77,9 +80,17 @@ impl Printer {
         let _ = out.flush();
     }
 
-    /// A word beside the answer, on stderr.
+    /// A word beside the answer, on stderr; for programs an object a line.
     pub fn note(self, text: impl AsRef<str>) {
-        let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+        self.aside("note", text.as_ref());
+    }
+
+    fn aside(self, kind: &str, text: &str) {
+        let line = match self.json {
+            true => json!({kind: anstream::adapter::strip_str(text).to_string()}).to_string(),
+            false => text.to_owned(),
+        };
+        let _ = writeln!(anstream::stderr(), "{line}");
     }
 
     /// A word of a command that runs on: where its stderr is read by programs, one more line of the log.
@@ -94,7 +105,10 @@ impl Printer {
     }
 
     pub fn hint(self, text: impl AsRef<str>) {
-        self.note(format!("{DIM}hint:{DIM:#} {}", text.as_ref()));
+        match self.json {
+            true => self.aside("hint", text.as_ref()),
+            false => self.note(format!("{DIM}hint:{DIM:#} {}", text.as_ref())),
+        }
     }
 
     pub fn json(self, value: &impl Serialize) {
@@ -110,20 +124,16 @@ impl Printer {
         }
     }
 
-    pub fn table(self, header: &[&str], rows: Vec<Vec<String>>) {
-        let mut table = Table::new();
-        table
-            .load_style(presets::NOTHING)
-            .set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(header.iter().map(|title| title.to_uppercase()));
-        let cells = |row: Vec<String>| row.into_iter().map(|cell| plain(&cell).into_owned());
-        table.add_rows(rows.into_iter().map(cells));
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
+    /// Rows for people, as wide as their terminal.
+    pub fn table(self, columns: &[Column], rows: &[Vec<String>]) {
+        let laid = table::lay_out(columns, rows, table::terminal_width());
+        for line in &laid.lines {
+            self.line(line);
         }
-        let text = table.to_string();
-        for line in text.lines() {
-            self.line(line.trim_end());
+        if laid.left_out {
+            self.note(format!(
+                "{DIM}some columns do not fit; `--json` has all of them{DIM:#}"
+            ));
         }
     }
 

@@ -1,26 +1,52 @@
 //! The store as commands and the crib use it: opened once, and in trouble without taking anything else down.
+//!
+//! What was known of trust, tokens and grants a moment ago counts through an outage, for as long as settings say
+//! ([`StoreHandle::is_known`]). What has to be written or looked up is refused at once, with the reason.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
-use toolcrib_core::{CallError, ErrorCode, Grants};
-use toolcrib_store::{Revisions, Store, StoreError, StoreUrl, TrustBook, TrustKind, TrustedPath};
+use toolcrib_core::{CallError, ErrorCode, Grant};
+use toolcrib_store::{Making, Revisions, Store, StoreError, StoreUrl, TrustBook, TrustedPath};
 
-use crate::config::{Project, local_folders, store_url};
+use crate::config::{store_grace, store_url};
 use crate::env::Env;
 use crate::failure::Failure;
+
+mod follow;
+mod known;
+
+use known::LastKnown;
+pub use known::Trust;
+
+/// A store that is well answers more often than this.
+const HEARD: Duration = Duration::from_secs(5);
 
 /// The store, or why there is none.
 pub struct StoreHandle {
     url: StoreUrl,
     /// The list of trusted projects that earlier versions kept, taken over once.
     book: TrustBook,
+    /// How long what is known counts while the store does not answer.
+    grace: Duration,
     store: Mutex<Result<Store, StoreError>>,
+    /// Was there a store? Then one that is gone is not made anew.
+    was_open: AtomicBool,
     /// How often the store was opened.
     opened: watch::Sender<u64>,
-    /// What is told of its changes, from when somebody first wants to know.
-    told: OnceLock<watch::Receiver<StoreState>>,
+    /// What is told of it, from when somebody first wants to know.
+    told: OnceLock<Told>,
+    trusted: LastKnown<Vec<TrustedPath>>,
+    granted: LastKnown<Vec<Grant>>,
+}
+
+/// What whoever follows the store is told.
+struct Told {
+    state: watch::Receiver<StoreState>,
+    trouble: watch::Receiver<Option<StoreError>>,
 }
 
 /// Which store this is, and how often each kind of thing in it was changed. Whoever follows one kind compares its number.
@@ -28,33 +54,17 @@ pub struct StoreHandle {
 pub struct StoreState {
     /// The number of this opening: what is in a store that was opened again may be anything.
     pub opening: u64,
-    /// None where it can't be opened.
+    /// As they were when it last answered; none where it was never open.
     pub revisions: Option<Revisions>,
 }
 
+/// The opening of the store, and the number of the last change of one kind in it.
+pub type Number = (u64, Option<u64>);
+
 impl StoreState {
     /// The number of the last change of one kind; another one means that it has to be read again.
-    pub fn number(self, kind: fn(Revisions) -> u64) -> (u64, Option<u64>) {
+    pub fn number(self, kind: fn(Revisions) -> u64) -> Number {
         (self.opening, self.revisions.map(kind))
-    }
-}
-
-/// What the store says about the project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
-    Trusted {
-        since_ms: u64,
-    },
-    Untrusted,
-    /// It was trusted, and others can change it now; holds who.
-    Lapsed(String),
-    /// The store can't be read, so nothing is trusted; holds the reason.
-    Unknown(String),
-}
-
-impl Trust {
-    pub fn is_trusted(&self) -> bool {
-        matches!(self, Trust::Trusted { .. })
     }
 }
 
@@ -63,25 +73,44 @@ impl StoreHandle {
     pub async fn open(env: &Env, data: &Path) -> Result<StoreHandle, Failure> {
         let url = store_url(env, data)?;
         let book = TrustBook::in_folder(data);
-        let store = open(&url, &book).await;
+        let store = open(&url, &book, Making::IfMissing).await;
         if let Err(error) = &store {
             tracing::warn!(%error, "the store can't be used");
         }
         Ok(StoreHandle {
             url,
             book,
+            grace: store_grace(env)?,
+            was_open: AtomicBool::new(store.is_ok()),
             store: Mutex::new(store),
             opened: watch::Sender::new(1),
             told: OnceLock::new(),
+            trusted: LastKnown::default(),
+            granted: LastKnown::default(),
         })
     }
 
-    /// The store, for those who can't do without.
+    /// The store, for those who can't do without: what can't be read or kept now is refused now, and not waited for.
     pub fn store(&self) -> Result<Store, StoreError> {
-        self.store
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let store = self.held()?;
+        match self.standing() {
+            Some(error) if !still_reads(&error) => Err(error),
+            _ => Ok(store),
+        }
+    }
+
+    /// The store as it was opened, also while it does not answer.
+    pub fn held(&self) -> Result<Store, StoreError> {
+        self.slot().clone()
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Result<Store, StoreError>> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is wrong with the store, as far as was told.
+    fn standing(&self) -> Option<StoreError> {
+        self.told.get()?.trouble.borrow().clone()
     }
 
     /// The number of this opening of the store: whoever holds something of an earlier one takes it anew.
@@ -92,148 +121,90 @@ impl StoreHandle {
     /// Changes whenever somebody, in any process, changes what is in the store, and when it is opened again. Everybody who
     /// follows the store follows this. Must be called within a runtime.
     pub fn changes(self: &Arc<Self>) -> watch::Receiver<StoreState> {
-        self.told().clone()
+        self.told().state.clone()
+    }
+
+    /// Changes when the store ceases to answer, and when it answers again. Must be called within a runtime.
+    pub fn troubles(self: &Arc<Self>) -> watch::Receiver<Option<StoreError>> {
+        self.told().trouble.clone()
     }
 
     /// The store as it is now, as far as was told.
     pub fn state(self: &Arc<Self>) -> StoreState {
-        *self.told().borrow()
+        *self.told().state.borrow()
     }
 
-    fn told(self: &Arc<Self>) -> &watch::Receiver<StoreState> {
-        self.told.get_or_init(|| {
-            let opened = self.opened.subscribe();
-            let opening = *opened.borrow();
-            let mut watched = self.store().ok().map(|store| store.watch());
-            let revisions = watched.as_mut().map(|one| *one.borrow_and_update());
-            let (tell, told) = watch::channel(StoreState { opening, revisions });
-            tokio::spawn(follow(Arc::downgrade(self), opened, watched, tell));
-            told
-        })
+    fn told(self: &Arc<Self>) -> &Told {
+        self.told.get_or_init(|| follow::start(self))
     }
 
-    /// What is wrong with the store now, if anything. One that could not be opened is tried again, and so is one whose
-    /// file is damaged or no longer in its place: a good one may lie there by now.
-    pub async fn trouble(&self) -> Option<String> {
-        let asked = match self.store() {
-            Ok(store) => store.probe().await,
+    /// Does what was read from the store still count? While it answers; and while it does not, for the time that
+    /// settings give.
+    pub fn is_known(&self) -> bool {
+        let longest = match self.standing() {
+            None => self.grace.max(HEARD),
+            Some(_) => self.grace,
+        };
+        self.held()
+            .is_ok_and(|store| store.heard().elapsed() < longest)
+    }
+
+    /// What is wrong with the store now, if anything. Whoever follows it knows; else it is asked, and tried again where
+    /// that may help.
+    pub async fn trouble(&self) -> Option<StoreError> {
+        if let Some(told) = self.told.get() {
+            return told.trouble.borrow().clone();
+        }
+        let error = match self.held() {
+            Ok(store) => match store.read_only() {
+                Some(error) => Err(error.clone()),
+                None => store.probe().await,
+            },
             Err(error) => Err(error),
         };
-        let error = asked.err()?;
-        let anew = self.store().is_err()
-            || matches!(
-                error,
-                StoreError::Damaged { .. } | StoreError::Unreachable { .. }
-            );
-        if !anew {
-            return Some(error.to_string());
+        let error = error.err()?;
+        match self.open_again().await {
+            true => None,
+            false => Some(self.held().err().unwrap_or(error)),
         }
-        let store = open(&self.url, &self.book).await;
-        let trouble = store.as_ref().err().map(ToString::to_string);
-        let mut held = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        // A store that is open and silent may yet answer; it is given up only for one that does.
-        if store.is_ok() || held.is_err() {
-            *held = store;
+    }
+
+    /// Opens the store again, if a good one is there now. Gives whether it was.
+    async fn open_again(&self) -> bool {
+        let making = match self.was_open.load(Ordering::Relaxed) {
+            true => Making::Never,
+            false => Making::IfMissing,
+        };
+        if self.held().is_ok_and(|store| store.is_overwritten()) {
+            return false;
+        }
+        let new = open(&self.url, &self.book, making).await;
+        let mut slot = self.slot();
+        let better = match (&*slot, &new) {
+            (Err(_), _) => true,
+            // A store that is open and silent may yet answer; it is given up only for one that does.
+            (Ok(_), Err(_)) => false,
+            // Connections to a server come back by themselves, and what waits to be written stays with them.
+            (Ok(old), Ok(new)) if self.url.path().is_none() => !old.is_same(new),
+            (Ok(old), Ok(new)) => old.read_only().is_none() || new.read_only().is_none(),
+        };
+        if !better {
+            return false;
+        }
+        let opened = new.is_ok();
+        *slot = new;
+        drop(slot);
+        self.was_open.fetch_or(opened, Ordering::Relaxed);
+        if opened {
             self.opened.send_modify(|opening| *opening += 1);
         }
-        trouble
-    }
-
-    /// What was granted. Where the store can't be read nothing counts as granted, and the reason is told.
-    pub async fn grants(&self) -> Grants {
-        let read = async {
-            let store = self.store()?;
-            // A file that was moved away can still be read by who has it open; what it says no longer counts.
-            store.probe().await?;
-            store.grants().list(None).await
-        };
-        match read.await {
-            Ok(all) => Grants::new(all),
-            Err(error) => Grants::unknown(error.to_string()),
-        }
-    }
-
-    pub async fn trust_of(&self, env: &Env, project: Option<&Project>) -> Trust {
-        let Some(project) = project else {
-            return Trust::Untrusted;
-        };
-        let found = match self.store() {
-            Ok(store) => store.trusted().get(&project.root).await,
-            Err(error) => Err(error),
-        };
-        match found {
-            Ok(Some(trusted)) if trusted.kind == TrustKind::Project => {
-                self.while_it_holds(&trusted, &local_folders(env, project))
-                    .await
-            }
-            Ok(_) => Trust::Untrusted,
-            Err(error) => Trust::Unknown(error.to_string()),
-        }
-    }
-
-    /// A yes counts for what it was said to, and for those who could change that then.
-    async fn while_it_holds(&self, trusted: &TrustedPath, further: &[PathBuf]) -> Trust {
-        if let Some(reason) = trusted.lapsed(user(), further) {
-            return Trust::Lapsed(reason);
-        }
-        if trusted.ownership.is_none()
-            && let Ok(store) = self.store()
-        {
-            // Where it can't be written it is found out again the next time.
-            let path = Path::new(&trusted.path);
-            let _ = store.trusted().remember(path, further).await;
-        }
-        Trust::Trusted {
-            since_ms: trusted.since_ms,
-        }
-    }
-
-    /// What is trusted singly in the project; nothing where the store can't be read.
-    pub async fn entries_of(&self, project: Option<&Project>) -> Vec<PathBuf> {
-        let (Some(project), Ok(store)) = (project, self.store()) else {
-            return Vec::new();
-        };
-        let all = store.trusted().list().await.unwrap_or_default();
-        let entries = all.into_iter().filter(|one| one.kind == TrustKind::Entry);
-        let entries = entries.filter(|one| one.lapsed(user(), &[]).is_none());
-        let paths = entries.map(|one| PathBuf::from(one.path));
-        paths
-            .filter(|path| path.starts_with(&project.root))
-            .collect()
+        opened
     }
 }
 
-/// Tells of a store's changes, one opening after the other, until nobody holds the store.
-async fn follow(
-    handle: Weak<StoreHandle>,
-    mut opened: watch::Receiver<u64>,
-    mut watched: Option<watch::Receiver<Revisions>>,
-    tell: watch::Sender<StoreState>,
-) {
-    loop {
-        let changed = async {
-            let told = match &mut watched {
-                Some(watched) => watched.changed().await.is_ok(),
-                None => false,
-            };
-            if !told {
-                std::future::pending().await
-            }
-        };
-        tokio::select! {
-            anew = opened.changed() => {
-                let handle = handle.upgrade().filter(|_| anew.is_ok());
-                let Some(handle) = handle else { return };
-                watched = handle.store().ok().map(|store| store.watch());
-            }
-            () = changed => {}
-        }
-        let state = StoreState {
-            opening: *opened.borrow_and_update(),
-            revisions: watched.as_mut().map(|one| *one.borrow_and_update()),
-        };
-        tell.send_if_modified(|before| std::mem::replace(before, state) != state);
-    }
+/// Can what is asked still be read? Then those who write are told by the store itself.
+fn still_reads(error: &StoreError) -> bool {
+    matches!(error, StoreError::ReadOnly { .. } | StoreError::Full { .. })
 }
 
 /// Who runs this.
@@ -241,8 +212,8 @@ pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-async fn open(url: &StoreUrl, book: &TrustBook) -> Result<Store, StoreError> {
-    let store = Store::open(url).await?;
+async fn open(url: &StoreUrl, book: &TrustBook, making: Making) -> Result<Store, StoreError> {
+    let store = Box::pin(Store::open_or(url, making)).await?;
     if let Err(error) = store.trusted().import(book).await {
         tracing::warn!(%error, "the trust that an earlier version remembered can't be taken over");
     }
@@ -265,7 +236,7 @@ impl From<StoreError> for Failure {
                 "check the setting `store` and that the database runs"
             }
             StoreError::Damaged { .. } => {
-                "move the file away to begin anew, or put a good copy in its place"
+                "stop Toolcrib, put a good copy in its place or move the file away to start over, then start Toolcrib"
             }
             StoreError::Taken { .. } => "take another name, or change the one there is",
             StoreError::Missing { .. } => "look at what there is with `toolcrib list`",
@@ -286,6 +257,8 @@ pub fn refused(error: StoreError) -> CallError {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_store::TrustKind;
+
     use super::*;
 
     #[tokio::test]
@@ -323,8 +296,10 @@ mod tests {
         assert_eq!(before.revisions, None);
         assert!(handle.trouble().await.is_some());
         std::fs::remove_dir(&file).unwrap();
-        assert_eq!(handle.trouble().await, None);
         let there = changes.wait_for(|state| state.revisions.is_some()).await;
         assert!(there.unwrap().opening > before.opening);
+        let well = |trouble: &Option<StoreError>| trouble.is_none();
+        assert!(handle.troubles().wait_for(well).await.is_ok());
+        assert_eq!(handle.trouble().await, None);
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use toolcrib_core::call::ProgressSink;
 use toolcrib_core::{Answer, CallError, Caller, Context, Crib, Object, Peer, Request};
 
@@ -16,6 +17,7 @@ pub struct SurfaceCall {
     ids: ClientIds,
     progress: Option<ProgressSink>,
     peer: Option<Arc<dyn Peer>>,
+    stop: Option<CancellationToken>,
 }
 
 /// What a client calls the call, and the run and the turn that it belongs to.
@@ -36,6 +38,7 @@ impl SurfaceCall {
             ids: ClientIds::default(),
             progress: None,
             peer: None,
+            stop: None,
         }
     }
 
@@ -59,9 +62,21 @@ impl SurfaceCall {
         self
     }
 
+    /// When this fires, nobody waits for the call any longer.
+    #[must_use]
+    pub fn until(mut self, stop: CancellationToken) -> SurfaceCall {
+        self.stop = Some(stop);
+        self
+    }
+
     /// The id under which it is recorded.
     pub fn id(&self) -> &Arc<str> {
         &self.id
+    }
+
+    /// Whose call it is, and of which tool.
+    pub fn names(&self) -> (&str, &str) {
+        (&self.caller.agent, &self.tool)
     }
 
     /// Runs it in its agent's view. Dropping the future cancels the call.
@@ -74,9 +89,11 @@ impl SurfaceCall {
         let mut context = Context::new(call.map_or_else(|| self.id.clone(), Arc::from));
         context.record_id = Some(self.id);
         context.session_id = session.map(Arc::from);
-        context.message_id = message.map(Arc::from);
+        // A client that tells of no message has one for each call.
+        context.message_id = Some(message.map_or_else(|| context.call_id.clone(), Arc::from));
         context.directory = project;
         context.peer = self.peer;
+        context.stop = self.stop;
         if let Some(sink) = self.progress {
             context = context.with_progress(sink);
         }
@@ -87,6 +104,11 @@ impl SurfaceCall {
             caller: self.caller,
             context,
         };
-        view.call(request).await
+        let mut answer = view.call(request).await?;
+        answer
+            .outcome
+            .title
+            .get_or_insert_with(|| answer.tool.title().to_owned());
+        Ok(answer)
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{CallError, ErrorCode, Hint, Scope, Tool};
-use toolcrib_sources::{Follow, Sources};
+use toolcrib_sources::Sources;
 use toolcrib_store::{Ownership, Store, TrustKind, TrustedPath};
 
 use crate::config::project::FoundBy;
@@ -76,7 +76,7 @@ impl Truster {
             return Err(CallError::denied(
                 "a project that others can change is trusted by its owner alone",
             )
-            .hint("say `toolcrib trust --shared` on this machine"));
+            .hint("run `toolcrib trust --shared` on this machine"));
         }
         let further = local_folders(&self.env, project);
         if !wanted.shared {
@@ -113,7 +113,7 @@ impl Truster {
             }
         };
         let sources: Arc<OnceLock<Sources>> = Arc::default();
-        let loaded = opened.load(Follow::Nothing).await;
+        let loaded = opened.load_all().await;
         sources.get_or_init(|| loaded);
         if grant {
             let grantor = Grantor::new(&opened, sources.clone());
@@ -190,9 +190,9 @@ impl Truster {
         match reaches == Reaches::Everything || own.is_some_and(inside) {
             true => Ok(()),
             false => Err(CallError::denied(
-                "trust is taken back over HTTP from the project that is served, and what lies in it",
+                "over HTTP, trust can be taken back only from the project that is served and what is in it",
             )
-            .hint("for another project say `toolcrib trust --revoke DIR` on its machine")),
+            .hint("for another project run `toolcrib trust --revoke DIR` on its machine")),
         }
     }
 
@@ -251,7 +251,7 @@ fn is_plain(path: &Path) -> bool {
 fn refuse_shared(root: &Path, further: &[PathBuf]) -> Result<(), Failure> {
     let doubt = match Ownership::of(root, further) {
         Ok(ownership) => ownership.doubt(user()),
-        Err(error) => Some(format!("whom it belongs to can't be told: {error}")),
+        Err(error) => Some(format!("its owner can't be determined: {error}")),
     };
     let Some(doubt) = doubt else {
         return Ok(());

@@ -237,7 +237,8 @@ def test_health_during_a_call(host: Hosted, tmp_path: Path) -> None:
 def test_calls_that_wait_their_turn(host: Hosted, tmp_path: Path) -> None:
     door = tmp_path / "door"
     os.mkfifo(door)
-    host.loaded(one(f"ctx.progress(1)\nif n == 0:\n    open({str(door)!r}).close()\nreturn n", "n: int, ctx"))
+    text = one(f"ctx.progress(1)\nif n == 0:\n    open({str(door)!r}).close()\nreturn n", "n: int, ctx")
+    host.loaded(text.replace("@tool\n", "@tool(concurrency=1)\n"))
     calls = [host.start("f", {"n": n}) for n in range(50)]
     host.notice()
     host.notify("cancel", {"id": calls[7]})

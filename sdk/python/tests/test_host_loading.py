@@ -21,7 +21,7 @@ def names(result: dict[str, Any]) -> list[str]:
 def test_a_simple_file(host: Hosted) -> None:
     assert host.loaded(GREET) == {
         "protocolVersion": "1.1",
-        "concurrency": 1,
+        "concurrency": 16,
         "tools": [
             {
                 "name": "greet",
@@ -457,3 +457,34 @@ def test_folder_of_the_host_is_not_importable(host: Hosted) -> None:
 
 def test_python_version_is_new_enough() -> None:
     assert sys.version_info >= (3, 9)
+
+
+def test_variables(host: Hosted) -> None:
+    text = HEAD + '@tool(env={"TOKEN": "secret://tickets", "MODE": "fast"})\ndef f():\n    """F."""\n'
+    assert host.loaded(text)["tools"][0]["env"] == {"TOKEN": "secret://tickets", "MODE": "fast"}
+
+
+@pytest.mark.parametrize("value", ["['TOKEN']", "{'TOKEN': 1}", "'TOKEN'"])
+def test_variables_that_are_none(host: Hosted, value: str) -> None:
+    loaded = host.loaded(HEAD + f'@tool(env={value})\ndef f():\n    """F."""\n')
+    assert "env is a dict" in loaded["problems"][0]["message"]
+
+
+def test_pydantic_has_the_last_word(host: Hosted) -> None:
+    pytest.importorskip("pydantic")
+    text = """
+    from typing import Optional
+    from pydantic import BaseModel
+    from toolcrib import tool
+
+    class Row(BaseModel):
+        n: int
+
+    @tool
+    def f(row: Row, other: Optional[Row] = None, n: int = 1) -> int:
+        '''F.'''
+        return row.n
+    """
+    assert host.loaded(text)["tools"][0]["checksArguments"] == ["row", "other"]
+    assert host.result("f", {"row": {"n": "5", "more": 1}}) == 5
+    assert host.error("f", {"row": {"n": "x"}})["code"] == -32602

@@ -10,8 +10,10 @@ export interface ToolContext {
   messageID: string;
   /** The call itself. */
   callID: string;
-  /** The program that asks, such as `claude-code`. */
+  /** The program that asks, as people call it: `claude`, `copilot`, `opencode`, `codex`, `gemini`, or its own name. */
   agent: string;
+  /** The program that asks, as it calls itself, such as `claude-code`. */
+  client: string;
   /** The profile of Toolcrib's settings that it uses. */
   profile: string;
   /** The project's folder. Relative paths start here, not at `process.cwd()`. */
@@ -41,6 +43,8 @@ export interface ToolContext {
 export interface InitContext {
   /** The project's folder. */
   directory: string;
+  /** The same. */
+  workingDir: string;
 }
 
 /** A file that goes with a result. OpenCode's form is taken too. */
@@ -121,6 +125,10 @@ export interface ToolOptions {
   metadata?: Record<string, unknown>;
   version?: string;
   timeoutMs?: number;
+  /** How many calls of this file's tools may run side by side: 16, or the least that one of them says. */
+  concurrency?: number;
+  /** Variables for the tool's process, such as `{ TOKEN: "secret://tickets" }`. They are there when a call runs. */
+  env?: Record<string, string>;
   outputSchema?: z.ZodType | JsonSchema;
   annotations?: Annotations;
   permissions?: Permissions;

@@ -24,7 +24,6 @@ for (const runtime of runtimes) {
         b: { type: "number", description: "The second number" },
       },
       required: ["a", "b"],
-      additionalProperties: false,
     });
     assert.equal(tools[0].line, 3);
     assert.equal(await worker.result("add", { a: 2, b: 40 }), "42");

@@ -7,6 +7,8 @@ use crate::profile::ChainSettings;
 use crate::words::{CommandLine, inline};
 use crate::{Access, BoxFuture, Call, CallError, CallResult, Hint, Ungranted};
 
+const REPAIR: &str = "repair the store, then call again; `toolcrib list` says when it answers";
+
 pub(super) struct Authorize;
 
 impl Always for Authorize {
@@ -28,7 +30,20 @@ fn refusal(call: &Call) -> Option<CallError> {
     let name = call.tool.name();
     match &call.tool.access {
         Access::Open => None,
-        Access::Untrusted { project } => {
+        Access::Untrusted {
+            project,
+            unknown: Some(reason),
+        } => {
+            let project = inline(&project.display().to_string());
+            let message = format!(
+                "tool `{name}` belongs to {project}; whether that is trusted is not known: {reason}"
+            );
+            Some(CallError::denied(message).hint(REPAIR))
+        }
+        Access::Untrusted {
+            project,
+            unknown: None,
+        } => {
             let trust = CommandLine::new("toolcrib trust").operand(project.display());
             let project = inline(&project.display().to_string());
             Some(
@@ -50,14 +65,33 @@ fn ungranted_tool(name: &str, ungranted: &Ungranted) -> CallError {
             let grant = CommandLine::new("toolcrib grant")
                 .operand(name)
                 .switch("--all");
-            CallError::denied(format!(
-                "tool `{name}` needs permissions it hasn't been granted: {needs}"
-            ))
-            .hint(Hint::run(grant).before(format!("look at it with `{show}`, then run ")))
+            let hint = Hint::run(grant).before(format!("look at it with `{show}`, then run "));
+            let (message, hint) = match &ungranted.earlier {
+                None => (
+                    format!("tool `{name}` needs permissions it hasn't been granted: {needs}"),
+                    hint,
+                ),
+                Some(earlier) => {
+                    let asks = match earlier.new.is_empty() {
+                        true => format!("It asks for the same as then: {needs}"),
+                        false => format!(
+                            "It asks for more than then: {}. All that it needs: {needs}",
+                            earlier.new.join("; ")
+                        ),
+                    };
+                    (
+                        format!(
+                            "the grant of tool `{name}` was for an earlier version: its files have changed since. {asks}"
+                        ),
+                        hint.after("; with `--follow` the grant holds over edits"),
+                    )
+                }
+            };
+            CallError::denied(message).hint(hint)
         }
         Some(reason) => CallError::denied(format!(
             "tool `{name}` needs {needs}; whether that was granted is not known: {reason}"
         ))
-        .hint("repair the store, then call again; `toolcrib list` says when it answers"),
+        .hint(REPAIR),
     }
 }

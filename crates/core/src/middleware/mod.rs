@@ -19,8 +19,11 @@ use crate::store::CallBook;
 use crate::{BoxFuture, Call, CallResult, Events, Outputs};
 
 mod authorize;
+mod cover;
+mod fit;
 #[cfg(test)]
 mod made_up;
+mod pii;
 mod record;
 mod redact;
 mod retry;
@@ -30,7 +33,6 @@ mod trim;
 mod validate;
 
 pub(crate) use record::record_unknown;
-pub use trim::{MAX_BYTES, MAX_LINES};
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
@@ -40,6 +42,9 @@ const ORDER: &[ChainLink] = &[
     always::<authorize::Authorize>(),
     always::<validate::Validate>(),
     always::<trim::Trim>(),
+    always::<fit::Fit>(),
+    // Outside of `redact`, so that it sees an outcome whose secrets are hidden already, and tears none apart.
+    listed::<pii::Pii>(),
     always::<redact::Redact>(),
     // limit · approve
     #[cfg(test)]
@@ -76,7 +81,6 @@ const fn always<L: Always>() -> ChainLink {
     ChainLink::Always(|settings| Arc::new(L::of(settings)))
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "every chain has today's links"))]
 const fn listed<L: Listed>() -> ChainLink {
     ChainLink::Listed(L::NAME, |parameters| {
         let link: L = serde_json::from_value(parameters)?;
@@ -94,8 +98,29 @@ pub(crate) fn read(table: &MiddlewareTable) -> Result<Arc<dyn Middleware>, Middl
     let parameters = Value::Object(table.parameters.clone());
     read(parameters).map_err(|error| MiddlewareError::Parameters {
         name: table.name.clone(),
-        reason: error.to_string(),
+        reason: with_nearest(error.to_string()),
     })
+}
+
+/// Adds to "unknown field `x`, expected one of `a`, `b`" which of them was meant.
+fn with_nearest(reason: String) -> String {
+    let quoted: Vec<&str> = reason.split('`').skip(1).step_by(2).collect();
+    let Some((unknown, known)) = quoted
+        .split_first()
+        .filter(|_| reason.starts_with("unknown "))
+    else {
+        return reason;
+    };
+    let scored = known
+        .iter()
+        .map(|name| (strsim::jaro_winkler(name, unknown), name));
+    let best = scored
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((_, near)) => format!("{reason}; did you mean `{near}`?"),
+        None => reason,
+    }
 }
 
 /// The chain that these settings ask for.

@@ -207,6 +207,10 @@ fn blank(caller: &Caller, context: &Context, at_ms: u64) -> CallRecord {
         client: bounded(&caller.client),
         agent: caller.agent.clone(),
         session: context.session_id.as_ref().map(bounded),
+        project: context
+            .directory
+            .as_ref()
+            .map(|root| root.to_string_lossy().into()),
         token: caller.token.clone(),
         tool: "".into(),
         tool_version: None,

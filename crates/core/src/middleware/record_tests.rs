@@ -135,6 +135,7 @@ async fn what_is_refused_has_no_arguments_and_an_unknown_tool_has_its_name() {
     let untrusted = Access::NeedsGrant(Ungranted {
         needs: vec!["all".into()],
         unknown: None,
+        earlier: None,
     });
     let (closed, other) = self::crib(untrusted);
     let denied = closed.call(request("t", json!({}))).await;

@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
+use super::cover::{Cover, cover_error, cover_outcome, cover_progress};
 use super::{Always, Middleware, Next};
 use crate::mask::{Hidden, Mask};
 use crate::profile::ChainSettings;
-use crate::{Block, BoxFuture, Call, CallError, CallResult, Outcome, Progress};
+use crate::{BoxFuture, Call, CallResult, Json, Object};
 
 pub(super) struct Redact;
 
@@ -58,62 +61,38 @@ impl Drop for Covered<'_> {
     }
 }
 
-fn cover_outcome(mask: &Mask, outcome: &mut Outcome) {
-    if mask.is_empty() {
-        return;
+impl Cover for Mask {
+    fn is_idle(&self) -> bool {
+        self.is_empty()
     }
-    if let Some(title) = &mut outcome.title {
-        mask.cover(title);
-    }
-    match &mut outcome.structured {
-        Some(data) => {
-            // The text of data is its JSON, and stays so.
-            let is_its_text = outcome.output == data.compact();
-            mask.cover_json(data);
-            match is_its_text {
-                true => outcome.output = data.compact().into_owned(),
-                false => mask.cover(&mut outcome.output),
-            }
-        }
-        None => mask.cover(&mut outcome.output),
-    }
-    mask.cover_object(&mut outcome.metadata);
-    if let Some(content) = &mut outcome.content {
-        let blocks = content.blocks.iter_mut().map(Block::object_mut);
-        blocks.for_each(|block| mask.cover_block(block));
-        let beside = content.meta.as_mut().into_iter().chain([&mut content.rest]);
-        beside.for_each(|object| mask.cover_object(object));
-    }
-    for attachment in &mut outcome.attachments {
-        mask.cover(&mut attachment.mime_type);
-        let texts = [&mut attachment.text, &mut attachment.name];
-        texts
-            .into_iter()
-            .flatten()
-            .for_each(|text| mask.cover(text));
-        if let Some(data) = &mut attachment.data {
-            mask.cover_base64(data);
-        }
-    }
-}
 
-fn cover_error(mask: &Mask, error: &mut CallError) {
-    mask.cover(&mut error.message);
-    if let Some(hint) = &mut error.hint {
-        hint.edit(|text| mask.cover(text));
+    fn text(&self, text: &mut String) {
+        self.cover(text);
     }
-    if let Some(data) = &mut error.data {
-        mask.cover_value(data);
-    }
-}
 
-fn cover_progress(mask: &Mask, progress: &mut Progress) {
-    let texts = [&mut progress.title, &mut progress.message];
-    texts
-        .into_iter()
-        .flatten()
-        .for_each(|text| mask.cover(text));
-    mask.cover_map(&mut progress.data);
+    fn json(&self, json: &mut Json) {
+        self.cover_json(json);
+    }
+
+    fn object(&self, object: &mut Object) {
+        self.cover_object(object);
+    }
+
+    fn block(&self, block: &mut Object) {
+        self.cover_block(block);
+    }
+
+    fn base64(&self, data: &mut String) {
+        self.cover_base64(data);
+    }
+
+    fn value(&self, value: &mut Value) {
+        self.cover_value(value);
+    }
+
+    fn map(&self, map: &mut Map<String, Value>) {
+        self.cover_map(map);
+    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::middleware::Shared;
 use crate::testing::{NoOutputs, tool};
-use crate::{Attachment, AttachmentKind, Caller, Context, Json, Object, Run, Tool};
+use crate::{Attachment, AttachmentKind, CallError, Caller, Context, Outcome, Progress, Run, Tool};
 
 const SECRET: &str = "hunter-two";
 /// The secret in spellings that no search of the text itself would find.

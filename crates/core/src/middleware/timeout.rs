@@ -1,4 +1,4 @@
-//! Ends a call at its deadline: the work is dropped, which kills whatever process did it.
+//! Ends a call at its deadline, or when the crib stops: the work is dropped, which kills whatever process did it.
 
 use std::time::Duration;
 
@@ -34,7 +34,16 @@ impl Middleware for Timeout {
                 .deadline
                 .get_or_insert_with(|| Instant::now() + limit.min(FOREVER));
             let name = call.tool.spec.name.clone();
-            match tokio::time::timeout_at(deadline, next.run(call)).await {
+            let source = call.tool.source;
+            let ended = match call.context.stop.clone() {
+                None => tokio::time::timeout_at(deadline, next.run(call)).await,
+                Some(stop) => tokio::select! {
+                    biased;
+                    ended = tokio::time::timeout_at(deadline, next.run(call)) => ended,
+                    () = stop.cancelled() => return Err(CallError::stopped(name.as_str())),
+                },
+            };
+            match ended {
                 Ok(result) => result,
                 Err(_) => Err(CallError::new(
                     ErrorCode::TimedOut,
@@ -43,7 +52,10 @@ impl Middleware for Timeout {
                         limit.as_millis()
                     ),
                 )
-                .hint("ask for less at once, or raise the tool's `timeoutMs`")),
+                .hint(format!(
+                    "ask for less at once, or raise the tool's `{}`",
+                    source.timeout_option()
+                ))),
             }
         })
     }

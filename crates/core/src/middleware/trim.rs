@@ -5,32 +5,33 @@
 use std::io;
 use std::sync::Arc;
 
+use super::fit::MAX_DATA;
 use super::{Always, Middleware, Next};
 use crate::outputs::Whole;
 use crate::profile::ChainSettings;
 use crate::{
-    Block, BoxFuture, Call, CallError, CallResult, Json, Object, Outcome, Outputs, Progress,
+    Block, BoxFuture, Call, CallError, CallResult, Object, Outcome, OutputLimit, OutputRules,
+    Outputs, Progress,
 };
 
-/// The most lines of text that one outcome carries, notice included.
-pub const MAX_LINES: usize = 2_000;
-/// The most bytes of text that one outcome carries, notice included.
-pub const MAX_BYTES: usize = 50_000;
-/// What the notice may take of those: a blank line and one line of text.
+/// What one notice may take of the limit; there is one above the text and one below.
 const NOTICE_BYTES: usize = 600;
+/// A notice is a line of text and a blank one.
 const NOTICE_LINES: usize = 2;
 const MAX_TITLE: usize = 200;
 const MAX_METADATA: usize = 64 * 1_024;
 const MAX_ATTACHMENTS: usize = 10 * 1_024 * 1_024;
 const MAX_MESSAGE: usize = 10_000;
-/// The most data that goes with a text which is not that data's JSON.
-const MAX_STRUCTURED: usize = 1_024 * 1_024;
 
-pub(super) struct Trim;
+pub(super) struct Trim {
+    output: OutputRules,
+}
 
 impl Always for Trim {
-    fn of(_: &ChainSettings) -> Trim {
-        Trim
+    fn of(settings: &ChainSettings) -> Trim {
+        Trim {
+            output: settings.output.clone(),
+        }
     }
 }
 
@@ -38,18 +39,28 @@ impl Middleware for Trim {
     fn handle<'a>(&'a self, call: &'a mut Call, next: Next<'a>) -> BoxFuture<'a, CallResult> {
         let outputs = next.shared().outputs.as_ref();
         Box::pin(async move {
-            let owner = call.caller.agent.clone();
+            let limit = self.output.limit(&call.caller);
+            call.context.output_limit = limit;
             call.context.filter_progress(Arc::new(bound_progress));
-            match next.run(call).await {
-                Ok(mut outcome) => {
-                    bound_extras(&mut outcome);
-                    match cut(&outcome) {
-                        None => Ok(keep_data(outputs, outcome, &owner).await),
-                        Some(cut) => Ok(keep(outputs, outcome, cut, &owner).await),
+            let mut result = next.run(call).await;
+            match &mut result {
+                Ok(outcome) => {
+                    bound_extras(outcome);
+                    let promised = call.tool.spec.output_schema.is_some();
+                    let owner = &call.caller.agent;
+                    // What fits, as most does, waits for nothing and is not moved.
+                    match cut(outcome, limit) {
+                        Some(cut) => keep(outputs, outcome, cut, promised, owner).await,
+                        None if has_large_data(outcome) => {
+                            keep_data(outputs, outcome, owner).await;
+                        }
+                        None => {}
                     }
+                    remark(outcome);
                 }
-                Err(error) => Err(bound_error(error)),
+                Err(error) => bound_error(error),
             }
+            result
         })
     }
 }
@@ -64,16 +75,26 @@ struct Cut {
 #[derive(Debug, PartialEq, Eq)]
 enum Limit {
     Lines,
-    Bytes,
+    Bytes(usize),
 }
 
-/// Decides whether and where a text must be cut, so that both limits hold for text and notice together.
-fn cut(outcome: &Outcome) -> Option<Cut> {
+/// Decides whether and where a text must be cut, so that both limits hold for all that is handed over.
+fn cut(outcome: &Outcome, limit: OutputLimit) -> Option<Cut> {
     let text = &outcome.output;
+    // What the crib says above the text, and a blank line.
+    let remark = outcome.remark.as_deref().unwrap_or_default();
+    let (above, lines_above) = match remark.len() {
+        0 => (0, 0),
+        length => (length + 2, remark.lines().count() + 1),
+    };
+    let (bytes, lines) = (
+        limit.bytes.saturating_sub(above),
+        limit.lines.saturating_sub(lines_above),
+    );
     let fits = outcome.whole.is_none()
         && !outcome.rest_is_lost
-        && text.len() <= MAX_BYTES
-        && count_lines(text.as_bytes()) <= MAX_LINES as u64;
+        && text.len() <= bytes
+        && count_lines(text.as_bytes()) <= lines as u64;
     if fits {
         return None;
     }
@@ -81,13 +102,13 @@ fn cut(outcome: &Outcome) -> Option<Cut> {
         .bytes()
         .enumerate()
         .filter(|(_, b)| *b == b'\n')
-        .nth(MAX_LINES - NOTICE_LINES - 1);
+        .nth(lines.saturating_sub(2 * NOTICE_LINES + 1));
     let by_lines = line_end.map_or(text.len(), |(at, _)| at);
-    let by_bytes = floor_char(text, MAX_BYTES - NOTICE_BYTES);
+    let by_bytes = floor_char(text, bytes.saturating_sub(2 * NOTICE_BYTES));
     Some(if by_bytes < by_lines {
         Cut {
             end: by_bytes,
-            by: Limit::Bytes,
+            by: Limit::Bytes(limit.bytes),
         }
     } else {
         Cut {
@@ -104,14 +125,11 @@ pub(crate) fn count_lines(text: &[u8]) -> u64 {
 }
 
 fn floor_char(text: &str, at: usize) -> usize {
-    let at = at.min(text.len());
-    (0..=at)
-        .rev()
-        .find(|i| text.is_char_boundary(*i))
-        .unwrap_or(0)
+    text.floor_char_boundary(at.min(text.len()))
 }
 
-async fn keep(outputs: &dyn Outputs, mut outcome: Outcome, cut: Cut, owner: &str) -> Outcome {
+/// Cuts the text and keeps the whole. Data whose schema was `promised` stays whole beside it.
+async fn keep(outputs: &dyn Outputs, outcome: &mut Outcome, cut: Cut, promised: bool, owner: &str) {
     let kept = match outcome.whole.take() {
         Some(whole) => Ok(whole),
         // A beginning that is called the whole would be a lie.
@@ -127,30 +145,35 @@ async fn keep(outputs: &dyn Outputs, mut outcome: Outcome, cut: Cut, owner: &str
     let left = lines.saturating_sub(count_lines(outcome.output.as_bytes()));
     let said = match cut.by {
         Limit::Lines => format!("[truncated: {left} lines omitted]"),
-        Limit::Bytes => format!("[truncated: output exceeded {MAX_BYTES} bytes]"),
+        Limit::Bytes(limit) => format!("[truncated: output exceeded {limit} bytes]"),
     };
     if let Some(content) = &mut outcome.content {
         content.cut(cut.end);
     }
-    // A cut text is no longer the JSON of the data.
-    outcome.structured = None;
-    say(&mut outcome, &said, kept, cut.end);
-    outcome
+    if !promised {
+        // A cut text is no longer the JSON of the data.
+        outcome.structured = None;
+    }
+    say(outcome, &said, kept, cut.end);
 }
 
 /// Data that goes with another text has a limit of its own.
-async fn keep_data(outputs: &dyn Outputs, mut outcome: Outcome, owner: &str) -> Outcome {
-    let large = |data: &Json| data.text().len() > MAX_STRUCTURED;
-    let Some(data) = outcome.structured.take_if(|data| large(data)) else {
-        return outcome;
-    };
-    let kept = outputs.keep(owner, data.text().as_bytes()).await;
-    let said = format!("[truncated: structured data exceeded {MAX_STRUCTURED} bytes]");
-    say(&mut outcome, &said, kept, 0);
-    outcome
+fn has_large_data(outcome: &Outcome) -> bool {
+    let data = outcome.structured.as_ref();
+    data.is_some_and(|data| data.text().len() > MAX_DATA)
 }
 
-/// Says below the text that something is missing, and how to read on.
+async fn keep_data(outputs: &dyn Outputs, outcome: &mut Outcome, owner: &str) {
+    let Some(data) = outcome.structured.take() else {
+        return;
+    };
+    let kept = outputs.keep(owner, data.text().as_bytes()).await;
+    let said = format!("[truncated: structured data exceeded {MAX_DATA} bytes]");
+    say(outcome, &said, kept, 0);
+}
+
+/// Says above the text and below it that something is missing, and how to read on: some clients show their models only
+/// where a text begins.
 fn say(outcome: &mut Outcome, said: &str, kept: io::Result<Whole>, offset: usize) {
     let mut notice = said.to_owned();
     outcome.metadata.insert("truncated", true);
@@ -167,10 +190,24 @@ fn say(outcome: &mut Outcome, said: &str, kept: io::Result<Whole>, offset: usize
         }
     }
     if let Some(content) = &mut outcome.content {
+        content.blocks.insert(0, Block::text(&notice));
         content.blocks.push(Block::text(&notice));
     }
-    outcome.output.push_str("\n\n");
-    outcome.output.push_str(&notice);
+    outcome.output = format!("{notice}\n\n{}\n\n{notice}", outcome.output);
+}
+
+/// Puts above the text what the crib has to say.
+fn remark(outcome: &mut Outcome) {
+    let Some(remark) = outcome.remark.take() else {
+        return;
+    };
+    if let Some(content) = &mut outcome.content {
+        content.blocks.insert(0, Block::text(&remark));
+    }
+    outcome.output = match outcome.output.is_empty() {
+        true => remark,
+        false => format!("{remark}\n\n{}", outcome.output),
+    };
 }
 
 fn how_to_read_on(whole: &Whole, offset: usize) -> String {
@@ -265,12 +302,11 @@ fn bound_object(object: &mut Object) {
     }
 }
 
-fn bound_error(mut error: CallError) -> CallError {
+fn bound_error(error: &mut CallError) {
     bound_text(&mut error.message);
     if let Some(hint) = &mut error.hint {
         hint.edit(bound_text);
     }
-    error
 }
 
 fn bound_text(text: &mut String) {
@@ -283,9 +319,13 @@ fn bound_text(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Json;
+
+    const MAX_BYTES: usize = OutputLimit::DEFAULT.bytes;
+    const MAX_LINES: usize = OutputLimit::DEFAULT.lines;
 
     fn cut_of(text: &str) -> Option<Cut> {
-        cut(&Outcome::text(text))
+        cut(&Outcome::text(text), OutputLimit::DEFAULT)
     }
 
     #[test]
@@ -303,7 +343,7 @@ mod tests {
         assert_eq!(cut.by, Limit::Lines);
         assert_eq!(
             count_lines(&text.as_bytes()[..cut.end]),
-            (MAX_LINES - NOTICE_LINES) as u64
+            (MAX_LINES - 2 * NOTICE_LINES) as u64
         );
     }
 
@@ -311,15 +351,35 @@ mod tests {
     fn bytes_are_cut_on_a_character() {
         let text = "ä".repeat(MAX_BYTES);
         let cut = cut_of(&text).unwrap();
-        assert_eq!(cut.by, Limit::Bytes);
+        assert_eq!(cut.by, Limit::Bytes(MAX_BYTES));
         assert!(text.is_char_boundary(cut.end));
-        assert!(cut.end <= MAX_BYTES - NOTICE_BYTES);
+        assert!(cut.end <= MAX_BYTES - 2 * NOTICE_BYTES);
     }
 
     #[test]
     fn many_long_lines_fall_to_the_byte_limit() {
         let text = format!("{}\n", "x".repeat(99)).repeat(3_000);
-        assert_eq!(cut_of(&text).unwrap().by, Limit::Bytes);
+        assert_eq!(cut_of(&text).unwrap().by, Limit::Bytes(MAX_BYTES));
+    }
+
+    #[tokio::test]
+    async fn all_that_is_handed_over_is_within_the_limit() {
+        for limit in [OutputLimit::LEAST, OutputLimit::of(9_000, 50)] {
+            for line in ["ä\n", "a long line of text that goes on and on and on\n"] {
+                let mut outcome = Outcome::text(line.repeat(9_000));
+                outcome.remark = Some("what is wrong\nhint: what to do".to_owned());
+                let cut = cut(&outcome, limit).unwrap();
+                keep(&crate::testing::NoOutputs, &mut outcome, cut, false, "a").await;
+                remark(&mut outcome);
+                let text = &outcome.output;
+                assert!(text.len() <= limit.bytes, "{} bytes", text.len());
+                assert!(count_lines(text.as_bytes()) <= limit.lines as u64);
+                assert!(text.starts_with("what is wrong\nhint: what to do\n\n[truncated: "));
+                let notices = text.matches("[truncated: ").count();
+                assert_eq!(notices, 2, "{text}");
+                assert!(text.ends_with("ask for less at once."));
+            }
+        }
     }
 
     #[test]

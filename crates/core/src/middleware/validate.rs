@@ -1,4 +1,4 @@
-//! Fills in the schema's defaults and refuses arguments that the schema refuses.
+//! Fills in the schema's defaults and refuses arguments that the schema refuses, where the tool itself has not the last word.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,9 @@ fn check(call: &mut Call) -> Result<(), CallError> {
     if schema.accepts_any() {
         return Ok(());
     }
-    let violations = schema.violations(call.arguments.json().value());
+    let mut violations = schema.violations(call.arguments.json().value());
+    let last_word = &call.tool.spec.last_word;
+    violations.retain(|violation| !last_word.is_the_tools(&violation.path));
     if violations.is_empty() {
         return Ok(());
     }

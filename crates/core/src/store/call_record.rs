@@ -50,6 +50,8 @@ pub struct CallRecord {
     pub client: Arc<str>,
     pub agent: Arc<str>,
     pub session: Option<Arc<str>>,
+    /// The root of the project that it was made in.
+    pub project: Option<Arc<str>>,
     /// The id of the token that was shown, never the token.
     pub token: Option<Arc<str>>,
     pub tool: Arc<str>,
@@ -69,7 +71,7 @@ pub struct CallRecord {
 /// What became of a record that was handed over without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    /// Written within a second, unless the store is in trouble.
+    /// Written within a second, unless the store can't be used.
     Queued,
     /// There was no room in the queue. It is counted.
     Dropped,

@@ -299,6 +299,23 @@ impl Tree {
     }
 }
 
+/// Bytes of memory that the tree below a launcher has for itself. What several processes share, such as libraries, does
+/// not count.
+pub fn memory_of(launcher: u32) -> u64 {
+    let (_, children) = threads_and_children(launcher);
+    let below: u64 = children.into_iter().map(memory_of).sum();
+    own_memory(launcher).unwrap_or(0) + below
+}
+
+fn own_memory(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1_024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

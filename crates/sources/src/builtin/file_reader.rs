@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use toolcrib_core::words::counted;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -161,8 +162,8 @@ fn attach(bytes: Vec<u8>, path: &str, range: Range, cut: bool) -> CallResult {
         name: path.rsplit('/').next().map(str::to_owned),
     };
     let mut outcome = Outcome::text(format!(
-        "`{path}` is not UTF-8 text; its {} bytes are attached",
-        bytes.len()
+        "`{path}` is not UTF-8 text; {} attached",
+        counted(bytes.len(), "byte")
     ))
     .title(path)
     .meta("path", path)

@@ -249,7 +249,7 @@ fn check_top(project: &Path, top: &str) -> Result<(), CallError> {
 
 fn elsewhere(top: &str) -> CallError {
     CallError::denied(format!(
-        "the repository's work tree `{top}` lies outside of the project"
+        "the repository's work tree `{top}` is outside the project"
     ))
     .hint("remove `core.worktree` from the repository's `.git/config`")
 }

@@ -35,11 +35,24 @@ fn all(place: &Arc<Place>) -> [Builtin; 5] {
     ]
 }
 
-/// All built-in tools, as the one part of their source.
-pub fn load(place: &Arc<Place>) -> Update {
+/// The names that [`all`] has, for settings that choose among them.
+pub const NAMES: [&str; 5] = [
+    "git-status",
+    "git-diff-summary",
+    "workspace-info",
+    "file-reader",
+    "read-output",
+];
+
+/// The built-in tools that are wanted, as the one part of their source.
+pub fn load(place: &Arc<Place>, wanted: Option<&[String]>) -> Update {
     let (mut tools, mut problems) = (Vec::new(), Vec::new());
+    let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|one| one == name));
     for builtin in all(place) {
         let name = builtin.name;
+        if !is_wanted(name) {
+            continue;
+        }
         match builtin.into_tool() {
             Ok(tool) => tools.push(Arc::new(tool)),
             // A mistake in a built-in is a problem like any other, so that it hides no neighbour.
@@ -59,12 +72,17 @@ pub fn load(place: &Arc<Place>) -> Update {
     }
 }
 
-/// The source of all built-in tools: they are there from the first, and never change.
+/// The source of all built-in tools: they are there from the first, and only settings change which.
 pub struct BuiltinSource(pub Arc<Place>);
 
 impl Source for BuiltinSource {
-    fn open<'a>(&'a mut self, _: &'a Configuration, _: Follow) -> Updates<'a> {
-        Box::pin(std::future::ready(vec![load(&self.0)]))
+    fn open<'a>(&'a mut self, configuration: &'a Configuration, _: Follow) -> Updates<'a> {
+        self.configure(configuration)
+    }
+
+    fn configure<'a>(&'a mut self, to: &'a Configuration) -> Updates<'a> {
+        let update = load(&self.0, to.builtins.as_deref());
+        Box::pin(std::future::ready(vec![update]))
     }
 }
 

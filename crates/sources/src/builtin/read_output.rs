@@ -4,15 +4,18 @@ use std::io;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolcrib_core::{BoxFuture, Call, CallError, CallResult, Outcome, OutputId, Page, Run};
+use toolcrib_core::{
+    BoxFuture, Call, CallError, CallResult, Outcome, OutputId, OutputLimit, Page, Run,
+};
 
 use super::{Builtin, number, text};
 use crate::Place;
 
-/// A page stays below what the chain cuts at (2,000 lines, 50,000 bytes), its last line included.
-const MAX_LIMIT: usize = 45_000;
-const MAX_LINES: usize = 1_900;
+/// A page stays below what the chain cuts at for its caller, its last line included.
+const MAX_LIMIT: usize = 1_000_000;
 const DEFAULT_LIMIT: usize = 40_000;
+/// What the line at a page's end may take.
+const LAST_LINE: usize = 1_000;
 /// The longest character of UTF-8.
 const LONGEST: usize = 4;
 
@@ -26,7 +29,7 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
         title: "Read output",
         description: "Read on in a long output that was truncated, page by page.",
         parameters: json!({
-            "id": {"type": "string", "description": "The output's id, from the notice at the truncated text's end."},
+            "id": {"type": "string", "description": "The output's id, from the notice above the truncated text."},
             "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Where to begin, in bytes."},
             "limit": {
                 "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT,
@@ -52,14 +55,16 @@ impl ReadOutput {
             .and_then(OutputId::parse)
             .ok_or_else(unknown)?;
         let offset = number(call, "offset").unwrap_or(0);
+        let most = page_limit(call.context.output_limit);
         let limit = number(call, "limit").map_or(DEFAULT_LIMIT, |limit| {
             limit.clamp(1, MAX_LIMIT as u64) as usize
         });
+        let limit = OutputLimit::of(limit.min(most.bytes), most.lines);
         // Room for a character that is skipped at the start, and one that is whole only beyond the limit.
         let page = self
             .place
             .outputs
-            .read(&call.caller.agent, &id, offset, limit + 2 * LONGEST)
+            .read(&call.caller.agent, &id, offset, limit.bytes + 2 * LONGEST)
             .await;
         let page = page.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => unknown(),
@@ -88,11 +93,19 @@ impl ReadOutput {
     }
 }
 
+/// What of a caller's limit a page may take.
+fn page_limit(limit: OutputLimit) -> OutputLimit {
+    let bytes = (limit.bytes - limit.bytes / 10).min(limit.bytes.saturating_sub(LAST_LINE));
+    OutputLimit {
+        bytes: bytes.max(LONGEST),
+        lines: (limit.lines - limit.lines / 20).saturating_sub(1).max(1),
+    }
+}
+
 /// One answer for unknown and foreign ids alike, so that nobody learns which ids there are.
 fn unknown() -> CallError {
-    CallError::invalid("no such output (kept for 24 hours)").hint(
-        "take the id from the notice at the end of the truncated text, or call the tool again",
-    )
+    CallError::invalid("no such output (kept for 24 hours)")
+        .hint("take the id from the notice above the truncated text, or call the tool again")
 }
 
 /// The part of a page that is shown, on whole characters at both ends.
@@ -105,7 +118,11 @@ struct Shown {
 
 /// Takes as many characters as both limits allow, and one at least, so that paging always comes to its end.
 /// Bytes that are no UTF-8 become `U+FFFD`; they count as what they become, so that the text stays in its limit.
-fn show(page: &Page, limit: usize) -> Shown {
+fn show(page: &Page, limit: OutputLimit) -> Shown {
+    let OutputLimit {
+        bytes: limit,
+        lines: most_lines,
+    } = limit;
     let continues = |byte: &&u8| (0x80..0xC0).contains(*byte);
     let skipped = match page.offset {
         0 => 0,
@@ -122,7 +139,8 @@ fn show(page: &Page, limit: usize) -> Shown {
     let (mut text, mut taken, mut lines) = (String::new(), 0, 0);
     'all: for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if !text.is_empty() && (text.len() + character.len_utf8() > limit || lines == MAX_LINES)
+            if !text.is_empty()
+                && (text.len() + character.len_utf8() > limit || lines == most_lines)
             {
                 break 'all;
             }
@@ -133,7 +151,7 @@ fn show(page: &Page, limit: usize) -> Shown {
         let broken = chunk.invalid().len();
         let unfinished = !at_end && taken + broken == bytes.len();
         let full =
-            text.len() + char::REPLACEMENT_CHARACTER.len_utf8() > limit || lines == MAX_LINES;
+            text.len() + char::REPLACEMENT_CHARACTER.len_utf8() > limit || lines == most_lines;
         if broken > 0 && !text.is_empty() && (unfinished || full) {
             break;
         }
@@ -153,6 +171,10 @@ fn show(page: &Page, limit: usize) -> Shown {
 mod tests {
     use super::*;
 
+    fn of(bytes: usize) -> OutputLimit {
+        OutputLimit::of(bytes, 1_900)
+    }
+
     fn page(whole: &[u8], offset: usize, max: usize) -> Page {
         let from = offset.min(whole.len());
         let to = (from + max).min(whole.len());
@@ -169,7 +191,10 @@ mod tests {
         for limit in 1..30 {
             let (mut joined, mut offset) = (String::new(), 0);
             while offset < whole.len() {
-                let shown = show(&page(whole.as_bytes(), offset, limit + 2 * LONGEST), limit);
+                let shown = show(
+                    &page(whole.as_bytes(), offset, limit + 2 * LONGEST),
+                    of(limit),
+                );
                 assert_eq!(shown.start, offset as u64);
                 assert!(shown.end > shown.start && shown.text.len() <= limit.max(LONGEST));
                 joined.push_str(&shown.text);
@@ -181,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_offset_inside_a_character_moves_forward() {
-        let shown = show(&page("€x".as_bytes(), 1, 100), 100);
+        let shown = show(&page("€x".as_bytes(), 1, 100), of(100));
         assert_eq!(
             shown,
             Shown {
@@ -197,17 +222,17 @@ mod tests {
         let whole = [0xFF_u8; 1_000];
         let mut offset = 0;
         while offset < whole.len() {
-            let shown = show(&page(&whole, offset, 108), 100);
+            let shown = show(&page(&whole, offset, 108), of(100));
             assert!(shown.text.len() <= 100 && shown.end > offset as u64);
             offset = shown.end as usize;
         }
         let cut_short = "a€".as_bytes().split_last().unwrap().1.to_vec();
-        assert_eq!(show(&page(&cut_short, 0, 100), 100).text, "a\u{fffd}");
+        assert_eq!(show(&page(&cut_short, 0, 100), of(100)).text, "a\u{fffd}");
     }
 
     #[test]
     fn beyond_the_end_is_empty() {
-        let shown = show(&page(b"abc", 10, 100), 100);
+        let shown = show(&page(b"abc", 10, 100), of(100));
         assert_eq!((shown.text.as_str(), shown.end), ("", 10));
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toolcrib_core::permit::secret_name;
-use toolcrib_core::{Permit, Reads, Retries, Schema, SourceKind, Spec, Tool, ToolName};
+use toolcrib_core::{LastWord, Permit, Reads, Retries, Schema, SourceKind, Spec, Tool, ToolName};
 
 use super::Home;
+use super::manifest::{self, Variables};
 use super::run::{Executable, Which};
 use crate::Place;
 use crate::confine::Workshop;
@@ -158,9 +159,11 @@ impl<'a> Definition<'a> {
     ) -> Option<Arc<Tool>> {
         let mut spec = self.spec(report)?;
         spec.retries = retries;
+        let spec_name = spec.name.as_str().to_owned();
         let run = |pool| Executable {
             pool,
             tool: self.which.clone(),
+            name: spec_name.clone(),
             place: place.clone(),
         };
         let mut declared = Permit::declared(&spec.permissions, &spec.sandbox).join(&self.secrets());
@@ -199,6 +202,17 @@ impl<'a> Definition<'a> {
         Some(Arc::new(tool))
     }
 
+    /// The variables that it sets for its process, and those that hold secrets. What can't be set is told, and then there
+    /// is no tool.
+    pub fn variables(&self, report: &mut Report) -> Variables {
+        report.tool = self
+            .known
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        manifest::variables(&Fields::new(&self.path, &self.known), report)
+    }
+
     /// What it says of itself, or nothing where that does not do.
     fn spec(&self, report: &mut Report) -> Option<Spec> {
         let fields = Fields::new(&self.path, &self.known);
@@ -225,6 +239,7 @@ impl<'a> Definition<'a> {
             schema.unwrap_or_else(Schema::any_object),
         );
         options::read(&fields, &mut spec, report);
+        spec.last_word = last_word(self.known.get("checksArguments"));
         (!report.failed).then_some(spec)
     }
 
@@ -258,5 +273,17 @@ impl<'a> Definition<'a> {
             .chain_update(known)
             .finalize();
         crate::hex(&digest).into()
+    }
+}
+
+/// Which arguments the program checks itself: all, or those of these names.
+fn last_word(said: Option<&Value>) -> LastWord {
+    match said {
+        Some(Value::Bool(true)) => LastWord::Tool,
+        Some(Value::Array(names)) => {
+            let names = names.iter().filter_map(Value::as_str);
+            LastWord::ToolOn(names.map(str::to_owned).collect())
+        }
+        _ => LastWord::Schema,
     }
 }

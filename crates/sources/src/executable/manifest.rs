@@ -99,7 +99,7 @@ pub fn parse(text: Option<&[u8]>, report: &mut Report) -> Option<Map<String, Val
         Err(error) => {
             let said = error.to_string();
             let reason = said.split(" at line ").next().unwrap_or_default();
-            let hint = "look at this place for a missing or extra comma, quote or bracket; JSON has no comments";
+            let hint = "check this line for a missing or extra comma, quote or bracket; JSON has no comments";
             let told = problem(format!("the file is not valid JSON: {reason}"), hint);
             report.push(told.at(error.line(), error.column()));
             None
@@ -292,9 +292,10 @@ fn arguments(fields: &Fields, report: &mut Report) -> Vec<String> {
 
 /// What the tool's process gets beside the allow-list: variables with their values, and those that hold secrets with the
 /// secrets' names.
-type Variables = (Vec<(String, String)>, Vec<(String, String)>);
+pub type Variables = (Vec<(String, String)>, Vec<(String, String)>);
 
-fn variables(fields: &Fields, report: &mut Report) -> Variables {
+/// The variables that `env` names; what can't be one is told.
+pub fn variables(fields: &Fields, report: &mut Report) -> Variables {
     let Some(map) = fields.object(report, "env") else {
         return Variables::default();
     };
@@ -318,7 +319,7 @@ fn variables(fields: &Fields, report: &mut Report) -> Variables {
         match value.as_str().filter(|text| !text.contains('\0')) {
             Some(text) if text.contains(SECRET) => match secret_name(text) {
                 Some(secret) => secrets.push((name.clone(), secret.to_owned())),
-                None => report.invalid(&field, "is no reference to a secret", SECRET_HINT),
+                None => report.invalid(&field, "is not a reference to a secret", SECRET_HINT),
             },
             Some(text) => vars.push((name.clone(), text.to_owned())),
             None => report.invalid(&field, "must be a string", "put the value in quotes"),

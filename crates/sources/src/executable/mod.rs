@@ -26,13 +26,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib_core::words::CommandLine;
-use toolcrib_core::{Access, BoxFuture, ErrorType, Hint, Permit, Problem, Scope, SourceKind, Tool};
+use toolcrib_core::{
+    Access, BoxFuture, ErrorType, Hint, Pending, Permit, Problem, Scope, SourceKind, Tool,
+};
 
 use crate::confine::Workshop;
+use crate::denied::Lacking;
 use crate::description::{Afterwards, Description, Undescribed};
 use crate::fields::Report;
-use crate::worker::{Fault, Key};
-use crate::{Loaded, Origin, Place, permits};
+use crate::worker::{Fault, Key, Recipe};
+use crate::{Loaded, Origin, Place, permits, put_off};
 use definition::Definition;
 use manifest::{Manifest, Start};
 
@@ -166,9 +169,12 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
     let problems = report.finish();
     match known {
         Some(hello) => Description::Known(program.finish(&hello).after(problems)),
-        None => Description::Wanted {
-            tool: Box::new(program),
-            problems,
+        None => match program.put_off_so_far() {
+            Some(waiting) => Description::Known(waiting.after(problems)),
+            None => Description::Wanted {
+                tool: Arc::new(program),
+                problems,
+            },
         },
     }
 }
@@ -197,9 +203,56 @@ impl Undescribed for UndescribedProgram {
     fn describe(&self, afterwards: Afterwards) -> BoxFuture<'_, Loaded> {
         Box::pin(self.ask(afterwards))
     }
+
+    /// What `tool.json` says. A file alone may turn out to be no tool at all.
+    fn meanwhile(&self) -> Loaded {
+        let tool = self.written.contains_key("name").then(|| self.as_written());
+        let mut tools: Vec<Arc<Tool>> = tool.flatten().into_iter().collect();
+        for tool in &mut tools {
+            Arc::make_mut(tool).pending = Some(Pending::Description);
+        }
+        Loaded {
+            tools,
+            ..Loaded::default()
+        }
+    }
+
+    fn put_off(&self, why: &Problem) {
+        put_off::keep(self.place.descriptions.as_ref(), &self.key, why);
+    }
 }
 
 impl UndescribedProgram {
+    /// What there is to say as long as it is not asked again, because that failed and took long.
+    fn put_off_so_far(&self) -> Option<Loaded> {
+        let Place {
+            descriptions,
+            forgiven,
+            installs,
+            ..
+        } = &*self.place;
+        let file = self.home.file.as_deref();
+        if file.is_some_and(|file| installs.is_wanted(file)) {
+            return None;
+        }
+        let (memory, source) = (descriptions.as_ref(), SourceKind::Executable);
+        let mut problem = put_off::read(memory, &self.key, forgiven, source)?;
+        problem.file = self.home.file.clone();
+        Some(Loaded {
+            waits: true,
+            ..Loaded::problems(vec![problem])
+        })
+    }
+
+    /// The tool as far as `tool.json` and its file's name tell.
+    fn as_written(&self) -> Option<Arc<Tool>> {
+        let file = self.home.file.as_deref().unwrap_or(Path::new("/"));
+        let mut report = Report::new(file, SourceKind::Executable);
+        let Manifest { shown, retries, .. } = &self.manifest;
+        let definition = Definition::unasked(&self.home, &self.written);
+        definition.tool(shown, *retries, None, &self.place, &mut report)
+    }
+
     /// Does `tool.json` say all that has to be known?
     fn is_complete(&self) -> bool {
         ["name", "description", "inputSchema"]
@@ -212,16 +265,14 @@ impl UndescribedProgram {
         // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
         let permit = self.granted();
         let first = self.workshop.first_pool(&permit, &self.place);
+        let recipe = self.workshop.unproved(&permit, &self.place);
         let hello = match afterwards {
             Afterwards::Stay => first.hello().await,
-            Afterwards::End => {
-                let recipe = self.workshop.unproved(&permit, &self.place);
-                self.place.workers.try_out(&recipe).await
-            }
+            Afterwards::End => self.place.workers.try_out(&recipe).await,
         };
         let hello = match hello {
             Ok(hello) => hello,
-            Err(fault) => return self.refused(fault, &permit),
+            Err(fault) => return self.refused(fault, &recipe),
         };
         let loaded = self.finish(&hello);
         if !loaded.tools.is_empty() {
@@ -236,45 +287,34 @@ impl UndescribedProgram {
         permits::located(&self.home.granted(&self.place), &self.place)
     }
 
-    fn refused(&self, fault: Fault, permit: &Permit) -> Loaded {
+    fn refused(&self, fault: Fault, recipe: &Recipe) -> Loaded {
         let kind = match &fault {
-            Fault::Handshake(_) => ErrorType::Timeout,
+            Fault::Handshake { .. } => ErrorType::Timeout,
             Fault::Greeting(_) | Fault::Refused(_) | Fault::Rpc(_) => ErrorType::Validation,
             _ => ErrorType::Io,
         };
-        // Who said nothing of use may have been kept from it.
-        let silent = matches!(
-            fault,
-            Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_)
+        let held = recipe.held(&self.place.launcher);
+        let lacking = held.and_then(|held| {
+            let told = fault.lacking(&self.home.stem, self.place.directory(), &held);
+            // Who says nothing of use may hide what its shell says of it.
+            told.or_else(|| Lacking::other_program(&recipe.starts_other()?, &held))
+        });
+        let tool = self.lacking(lacking.as_ref().is_some_and(Lacking::is_exec));
+        let message = format!(
+            "the program could not be asked what it is: {}",
+            fault.message()
         );
-        let told = fault.message();
-        let hint = fault
-            .into_call_error(&self.home.stem)
-            .hint
-            .unwrap_or_default();
-        let problem = Problem::error(
-            SourceKind::Executable,
-            kind,
-            format!("the program could not be asked what it is: {told}"),
-        );
-        let walled = self.place.walls.none.is_none();
-        let refused = walled && (silent || run::is_refusal(&told));
-        let lacking = self.lacking(refused, permit);
+        let named = tool
+            .as_ref()
+            .map_or(self.home.stem.as_str(), |tool| tool.name());
         let hint = match &lacking {
-            Some(tool) => {
-                let grant = CommandLine::new("toolcrib grant")
-                    .operand(tool.name())
-                    .switch("--exec");
-                Hint::run(grant)
-                    .before(format!("{hint}; if it runs other programs to answer, "))
-                    .after(" lets it")
-            }
-            None => hint,
+            Some(lacking) => lacking.hint(named),
+            None => fault.into_call_error(named).hint.unwrap_or_default(),
         };
-        let mut problem = problem.hint(hint);
+        let mut problem = Problem::error(SourceKind::Executable, kind, message).hint(hint);
         problem.file = self.home.file.clone();
         Loaded {
-            tools: lacking.into_iter().collect(),
+            tools: tool.into_iter().collect(),
             problems: vec![problem],
             ..Loaded::default()
         }
@@ -282,14 +322,10 @@ impl UndescribedProgram {
 
     /// The tool as far as it is known, where it could not be asked for want of a grant. A shell script can't even say what
     /// it is without running other programs.
-    fn lacking(&self, refused: bool, permit: &Permit) -> Option<Arc<Tool>> {
-        let file = self.home.file.as_deref().unwrap_or(Path::new("/"));
-        let mut report = Report::new(file, SourceKind::Executable);
-        let Manifest { shown, retries, .. } = &self.manifest;
-        let definition = Definition::unasked(&self.home, &self.written);
-        let mut tool = definition.tool(shown, *retries, None, &self.place, &mut report)?;
+    fn lacking(&self, exec: bool) -> Option<Arc<Tool>> {
+        let mut tool = self.as_written()?;
         let known = Arc::make_mut(&mut tool);
-        if !permit.exec && refused {
+        if exec {
             let exec = Permit {
                 exec: true,
                 ..Permit::default()
@@ -319,10 +355,33 @@ impl UndescribedProgram {
                 )
             })
             .collect();
+        for tool in tools.iter().filter(|tool| tool.access == Access::Open) {
+            let recipe = self.workshop.recipe(tool, &self.place);
+            if let Some((what, hint)) = warned(&recipe, tool.name(), &self.place) {
+                report.tool = Some(tool.name().to_owned());
+                let problem = Problem::error(SourceKind::Executable, ErrorType::Validation, what);
+                report.push(problem.hint(hint).warning());
+            }
+        }
         Loaded {
             tools,
             problems: report.finish(),
             ..Loaded::default()
         }
     }
+}
+
+/// Of a shell script that starts other programs and may not: what that is, and what to do about it.
+pub fn warned(recipe: &Recipe, name: &str, place: &Place) -> Option<(String, Hint)> {
+    let held = recipe.held(&place.launcher)?;
+    let program = recipe.starts_other()?;
+    let lacking = Lacking::other_program(&program, &held)?;
+    let grant = CommandLine::new("toolcrib grant")
+        .operand(name)
+        .switch("--exec");
+    let what = format!(
+        "its script starts other programs, and the sandbox will keep it from {}",
+        lacking.words()
+    );
+    Some((what, Hint::run(grant).before("if it should, run ")))
 }

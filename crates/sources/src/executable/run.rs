@@ -9,11 +9,9 @@ use toolcrib_core::{
     BoxFuture, Call, CallError, CallResult, Hidden, Hint, Outcome, Run, Standing, Tool, Walled,
 };
 
-use toolcrib_sandbox::Exec;
-
 use crate::Place;
 use crate::confine::walled;
-use crate::denied::Failure;
+use crate::denied::{self, Failure, Lacking};
 use crate::worker::{Execute, Fault, Pool, answered};
 
 /// A tool that a worker runs.
@@ -21,6 +19,8 @@ pub struct Executable {
     /// None where the program may not run.
     pub pool: Option<Arc<Pool>>,
     pub tool: Which,
+    /// What the crib calls it.
+    pub name: String,
     pub place: Arc<Place>,
 }
 
@@ -62,6 +62,27 @@ impl Which {
     }
 }
 
+/// What helps a tool that says it could get no more memory: its limit, and how to raise it.
+fn out_of_memory(told: &str, pool: &Pool, name: &str) -> Option<Hint> {
+    const WORDS: [&str; 4] = [
+        "MemoryError",
+        "ENOMEM",
+        "Cannot allocate memory",
+        "Array buffer allocation failed",
+    ];
+    let mb = pool.memory_mb()?;
+    let more = (mb * 2).to_string();
+    let command = CommandLine::new("toolcrib grant")
+        .operand(name)
+        .flag("--memory", &more);
+    let why = format!("it may use {mb} MB of memory; ask for less at once, or say ");
+    let hint = Hint::run(command).before(why);
+    WORDS
+        .iter()
+        .any(|words| told.contains(words))
+        .then_some(hint)
+}
+
 /// Of a program that has several tools: the one of this name, or the only one.
 pub fn one_of<'a>(hello: &'a Value, name: &str) -> Option<&'a Value> {
     let tools = hello.get("tools")?.as_array()?;
@@ -82,7 +103,7 @@ impl Run for Executable {
     fn standing(&self) -> Standing {
         self.pool
             .as_ref()
-            .map(|pool| pool.standing())
+            .map(|pool| pool.standing(&self.name))
             .unwrap_or_default()
     }
 
@@ -101,7 +122,21 @@ impl Run for Executable {
 
     fn check(&self) -> Option<BoxFuture<'_, Standing>> {
         let pool = self.pool.as_ref()?;
-        Some(Box::pin(pool.check()))
+        Some(Box::pin(pool.check(&self.name)))
+    }
+
+    fn warm_up(&self) -> Option<BoxFuture<'_, Result<(), CallError>>> {
+        let pool = self.pool.as_ref()?;
+        Some(Box::pin(async {
+            let hello = pool.hello().await;
+            hello
+                .map(drop)
+                .map_err(|fault| fault.into_call_error(pool.name()))
+        }))
+    }
+
+    fn is_warm(&self) -> bool {
+        self.pool.as_ref().is_some_and(|pool| pool.is_warm())
     }
 }
 
@@ -109,17 +144,23 @@ impl Executable {
     async fn execute(&self, call: &Call) -> CallResult {
         let name = call.tool.name();
         let Some(pool) = &self.pool else {
-            return Err(CallError::denied(format!("`{name}` may not run")));
+            return Err(match call.tool.pending {
+                Some(_) => CallError::unavailable(format!(
+                    "`{name}` can't be called yet: it is being loaded"
+                ))
+                .hint("call it again in a moment"),
+                None => CallError::denied(format!("`{name}` may not run")),
+            });
         };
         let which = match self.tool.name_to_send(pool).await {
             Ok(which) => which,
-            Err(fault) => return Err(with_hint(fault, pool, name)),
+            Err(fault) => return Err(self.with_hint(fault, pool, name)),
         };
         let params = Execute::new(call, self.place.directory(), which);
         let context = Some(call.context.clone());
         let (id, start) = (&call.context.call_id, Instant::now());
         tracing::debug!(tool = name, call = %id, "execute");
-        let answer = pool.request("execute", params, context).await;
+        let answer = pool.request(&self.name, "execute", params, context).await;
         if let Ok(answer) = &answer {
             let error = answer.as_ref().err().map(|error| error.message.as_str());
             let duration_ms = start.elapsed().as_secs_f64() * 1_000.0;
@@ -128,7 +169,7 @@ impl Executable {
         match answer {
             Ok(Ok(value)) => Ok(Outcome::from_json(value)),
             Ok(Err(error)) => {
-                pool.answered(&error);
+                pool.answered(&self.name, &error);
                 if let Some(place) = error
                     .data
                     .as_ref()
@@ -138,51 +179,38 @@ impl Executable {
                 }
                 let failure = Failure {
                     tool: name,
+                    program: None,
                     directory: self.place.directory(),
                     message: &error.message,
                     data: error.data.as_ref(),
+                    stderr: &error.said,
                     denials: &pool.denials(),
                 };
-                let hint = pool.policy().and_then(|policy| failure.hint(policy));
-                answered(error, name).map(|outcome| match hint {
-                    Some(hint) => {
-                        let output = format!("{}\n\nhint: {hint}", outcome.output);
-                        Outcome { output, ..outcome }.meta("hint", hint.to_string())
-                    }
-                    None => outcome,
-                })
+                let held = pool.held();
+                let lacking = held.and_then(|held| failure.lacking(&held));
+                if lacking.as_ref().is_some_and(Lacking::is_for_this_process) {
+                    pool.renew();
+                }
+                let hint = lacking.map(|lacking| lacking.hint(name));
+                let hint = hint.or_else(|| out_of_memory(&error.message, pool, name));
+                match (answered(error, name), hint) {
+                    (Ok(outcome), Some(hint)) => Ok(denied::hinted(outcome, &hint)),
+                    (Err(error), Some(hint)) => Err(error.hint(hint)),
+                    (answer, None) => answer,
+                }
             }
-            Err(fault) => Err(with_hint(fault, pool, name)),
+            Err(fault) => Err(self.with_hint(fault, pool, name)),
         }
     }
-}
 
-/// What the caller is told of a fault; with the grant that would help, where a program that was not run is to blame.
-fn with_hint(fault: Fault, pool: &Pool, name: &str) -> CallError {
-    let told = fault.message();
-    let error = fault.into_call_error(name);
-    let once = pool
-        .policy()
-        .is_some_and(|policy| policy.exec == Exec::Once);
-    match once && is_refusal(&told) {
-        true => {
-            let grant = CommandLine::new("toolcrib grant")
-                .operand(name)
-                .switch("--exec");
-            let why = "the sandbox lets it run no other programs; if it should, say ";
-            error.hint(Hint::run(grant).before(why))
+    /// What the caller is told of a fault; with the grant that would help, where the walls are to blame.
+    fn with_hint(&self, fault: Fault, pool: &Pool, name: &str) -> CallError {
+        let held = pool.held();
+        let lacking = held.and_then(|held| fault.lacking(name, self.place.directory(), &held));
+        let error = fault.into_call_error(name);
+        match lacking {
+            Some(lacking) => error.hint(lacking.hint(name)),
+            None => error,
         }
-        false => error,
     }
-}
-
-/// Do these words say that something was not allowed?
-pub fn is_refusal(told: &str) -> bool {
-    let words = [
-        "Operation not permitted",
-        "Permission denied",
-        "EPERM",
-        "EACCES",
-    ];
-    words.iter().any(|words| told.contains(words))
 }

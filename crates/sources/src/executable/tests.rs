@@ -185,9 +185,7 @@ fn what_is_left_out_has_to_be_asked_for_but_not_of_an_untrusted_project() {
         let text = manifest(json!({missing: null})).to_string();
         let read = read_text(text.as_bytes(), None, Access::Open);
         assert!(matches!(read, Description::Wanted { .. }), "{missing}");
-        let access = Access::Untrusted {
-            project: "/p".into(),
-        };
+        let access = Access::untrusted("/p");
         let Description::Known(loaded) = read_text(text.as_bytes(), None, access) else {
             panic!("nobody may be asked");
         };

@@ -213,7 +213,7 @@ fn relative_path(value: &str) -> Option<(String, String)> {
         .find(|entry| !Path::new(entry).is_absolute())?;
     let shown: String = wrong.chars().take(60).collect();
     Some((
-        format!("has `{shown}`, which is no absolute path"),
+        format!("has `{shown}`, which is not an absolute path"),
         "write every folder from `/` on, such as \"/usr/local/bin:/usr/bin:/bin\"; nothing is filled in for `$PATH`".to_owned(),
     ))
 }

@@ -25,6 +25,9 @@ pub(super) enum Reread {
     Paths(HashSet<PathBuf>),
     /// Those that waited for something to be installed.
     Waiting,
+    /// All, because nobody knows what has changed.
+    Lost,
+    /// All, because somebody wants it.
     All,
     /// All, and each is made anew although it reads as before: what it was granted is different.
     Anew,
@@ -38,8 +41,13 @@ impl Reread {
             Reread::Paths(paths) => {
                 paths.contains(path) || paths.iter().any(|dirty| dirty.starts_with(path))
             }
-            Reread::All | Reread::Anew => true,
+            Reread::Lost | Reread::All | Reread::Anew => true,
         }
+    }
+
+    /// Does somebody want to see what is there now, finished or not?
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Reread::All | Reread::Anew)
     }
 
     /// Must this entry be read, whatever its stamp says?

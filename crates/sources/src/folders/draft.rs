@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_core::{Access, ErrorType, Problem, SourceKind};
+use toolcrib_core::{Access, ErrorType, Pending, Problem, SourceKind, Tool, Update};
 
 use super::last_good::{may_stand_in, stand_in};
 use super::list::Entry;
 use super::read::{Content, NO_MORE, stem};
-use super::{Folder, Needs};
+use super::{Folder, Needs, key};
 use crate::description::Description;
 use crate::entry::FileKind;
 use crate::executable::{self, MANIFEST, bundle, named};
@@ -29,6 +29,14 @@ pub(super) struct Draft {
     pub keep: Option<Vec<u8>>,
     /// Is it a last good version that stands in for a broken one?
     pub stale: bool,
+    /// Its place in the order of all drafts of its folder: a later one outdoes it.
+    pub number: u64,
+    /// What the catalog has of the entry, which goes on until this is ready.
+    pub before: Vec<Arc<Tool>>,
+    /// Must a process of it answer before it takes over?
+    pub unproved: bool,
+    /// May it be withheld, because it may be half of a save?
+    pub patient: bool,
 }
 
 impl Draft {
@@ -54,6 +62,10 @@ impl Draft {
             description,
             keep,
             stale: false,
+            number: 0,
+            before: Vec::new(),
+            unproved: false,
+            patient: false,
         };
         draft.lean_on_last_good(needs);
         draft
@@ -99,7 +111,52 @@ impl Draft {
 
     /// Does somebody have to be asked what it is?
     pub fn is_question(&self) -> bool {
-        !matches!(self.description, Description::Known(_))
+        self.unproved || !matches!(self.description, Description::Known(_))
+    }
+
+    /// It takes over from what the catalog has. A program does so once a process of it has answered: until then the old one
+    /// serves, and a program that is half-written never does.
+    pub fn takes_over(&mut self, before: Vec<Arc<Tool>>) {
+        let runs = |tool: &Arc<Tool>| {
+            tool.source == SourceKind::Executable && tool.access == Access::Open && !tool.stale
+        };
+        let known = match &self.description {
+            Description::Known(loaded) => loaded.tools.iter().any(runs),
+            _ => false,
+        };
+        let served = before.iter().any(|tool| tool.pending.is_none());
+        self.unproved = known && served;
+        self.before = before;
+    }
+
+    /// What the catalog gets until it is known what the entry has: what was known last, or what its text tells.
+    pub fn meanwhile(&self, needs: &Needs) -> Option<Update> {
+        let Description::Wanted { tool, problems } = &self.description else {
+            return None;
+        };
+        let trusted = self.folder.trusts(&self.entry.name) && !self.stale;
+        let once = trusted.then(|| once_good(&self.folder, &self.entry, needs));
+        let mut tools = match once.flatten() {
+            Some(Description::Known(good) | Description::Remembered { known: good, .. })
+                if !good.tools.is_empty() =>
+            {
+                good.tools
+            }
+            _ => tool.meanwhile().tools,
+        };
+        for tool in &mut tools {
+            Arc::make_mut(tool).pending = Some(Pending::Description);
+        }
+        Some(Update {
+            key: key(&self.entry.path),
+            rank: self.folder.rank(),
+            file: tool
+                .file()
+                .map(Path::to_path_buf)
+                .or(Some(self.file.clone())),
+            tools,
+            problems: problems.clone(),
+        })
     }
 }
 

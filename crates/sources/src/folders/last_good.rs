@@ -30,12 +30,20 @@ pub(super) fn stand_in(loaded: &mut Loaded, good: Vec<Arc<Tool>>) {
                 .is_none_or(|name| name == tool.name())
         })
     };
-    let missing = |tool: &Tool| !loaded.tools.iter().any(|new| new.name() == tool.name());
+    // What can't be called yet serves nobody.
+    let serves = |new: &Tool| new.pending.is_none();
+    let missing = |tool: &Tool| {
+        let mut tools = loaded.tools.iter();
+        !tools.any(|new| serves(new) && new.name() == tool.name())
+    };
     let standing_in = good
         .into_iter()
         .filter(|tool| broken(tool) && missing(tool))
         .collect();
-    loaded.tools.extend(stale(standing_in));
+    let standing_in = stale(standing_in);
+    let replaced = |new: &Arc<Tool>| standing_in.iter().any(|old| old.name() == new.name());
+    loaded.tools.retain(|new| !replaced(new));
+    loaded.tools.extend(standing_in);
 }
 
 /// Marks last good versions as such. One that lost its grant has ended.

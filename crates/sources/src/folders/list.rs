@@ -64,7 +64,7 @@ pub(super) fn check_walkable(folder: &Folder, place: &Place) -> Result<(), Strin
         return Err("the tools folder is a home directory or the root".to_owned());
     }
     match &folder.access {
-        Access::Untrusted { project } if !real.starts_with(project) => {
+        Access::Untrusted { project, .. } if !real.starts_with(project) => {
             Err("the tools folder of an untrusted project leads out of it by a link".to_owned())
         }
         _ => Ok(()),

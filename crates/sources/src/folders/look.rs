@@ -1,8 +1,9 @@
 //! One look at one tools folder, through all steps but asking.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::store::LastGood;
@@ -13,8 +14,10 @@ use super::draft::Draft;
 use super::list::{self, Entry};
 use super::read::Reader;
 use super::update::LastGoodChanges;
+use super::withheld::{News, Standing, Withheld};
 use super::{Folder, Needs, key};
 use crate::Place;
+use crate::description::Description;
 
 /// How many folders inside a tools folder are watched.
 const MAX_INNER: usize = 512;
@@ -33,10 +36,25 @@ pub(super) struct Look {
     pub memory: LastGoodChanges,
 }
 
+impl Look {
+    pub fn of(folder: &Folder) -> Look {
+        Look {
+            updates: Vec::new(),
+            questions: Vec::new(),
+            memory: LastGoodChanges::of(folder),
+        }
+    }
+}
+
 /// A folder under observation.
 pub(super) struct WatchedFolder {
     pub folder: Arc<Folder>,
     known: BTreeMap<String, FileState>,
+    /// What the catalog has of each entry, and what is withheld from it.
+    standing: BTreeMap<String, Standing>,
+    withheld: Withheld,
+    /// How many drafts there were.
+    drafts: u64,
     /// Does the catalog hold a problem about the folder itself?
     troubled: bool,
     /// Was it looked at before?
@@ -50,6 +68,9 @@ impl WatchedFolder {
         WatchedFolder {
             folder,
             known: BTreeMap::new(),
+            standing: BTreeMap::new(),
+            withheld: Withheld::default(),
+            drafts: 0,
             troubled: false,
             looked: false,
             inner: Vec::new(),
@@ -62,15 +83,12 @@ impl WatchedFolder {
             Ok(names) => names,
             Err(reason) => return self.trouble(&reason),
         };
-        let mut look = Look {
-            updates: Vec::new(),
-            questions: Vec::new(),
-            memory: LastGoodChanges::of(&self.folder),
-        };
+        let mut look = Look::of(&self.folder);
         if std::mem::take(&mut self.troubled) {
             look.updates.push(self.gone(&self.folder.path));
         }
-        if !std::mem::replace(&mut self.looked, true) {
+        let first = !std::mem::replace(&mut self.looked, true);
+        if first {
             self.retain_last_good(&names, needs.last_good.as_ref());
         }
         let (entries, dangling) = list::entries(&self.folder, names);
@@ -79,21 +97,121 @@ impl WatchedFolder {
             needs.last_good.forget(&self.folder.path, &dangling);
         }
         let compared = compare(&self.folder, entries, &self.known, reread, &needs.place);
+        let patient = needs.patient && !first && !reread.is_ordered();
         for name in compared.gone {
             self.known.remove(&name);
-            look.updates.push(self.gone(&self.folder.path.join(&name)));
-            look.memory.forget.push(name);
+            let news = self.news(None);
+            self.bring(&name, news, patient, &mut look);
         }
         for (name, state, draft) in self.read_all(compared.changed, reread, needs) {
-            self.known.insert(name, state);
-            if let Some(mut draft) = draft {
-                look.updates.extend(draft.update(&mut look.memory));
-                look.questions
-                    .extend(Some(draft).filter(Draft::is_question));
+            self.known.insert(name.clone(), state);
+            if let Some(draft) = draft {
+                self.take_draft(&name, draft, patient, needs, &mut look);
             }
         }
+        self.release(patient, &mut look);
         self.watch_inner(compared.inner);
         look
+    }
+
+    /// An entry reads differently: what is known of it goes to the catalog, the rest is asked for.
+    fn take_draft(
+        &mut self,
+        name: &str,
+        mut draft: Draft,
+        patient: bool,
+        needs: &Needs,
+        look: &mut Look,
+    ) {
+        let standing = self.standing.get(name);
+        draft.patient = patient;
+        if patient {
+            draft.takes_over(standing.map_or_else(Vec::new, |standing| standing.tools.clone()));
+        }
+        if let Description::Known(loaded) = &draft.description
+            && loaded.waits
+            && let Some(known) = self.known.get_mut(name)
+        {
+            known.waits = true;
+            known.hash = UNANSWERED;
+        }
+        let seen = standing.is_some();
+        let mut news = self.news(Some(draft));
+        let Some(draft) = news.draft.as_mut().filter(|draft| draft.is_question()) else {
+            return self.bring(name, news, patient, look);
+        };
+        // What would be withheld of it is another version, which nobody has to see any more.
+        self.withheld.outdo(name, draft.number);
+        let update = draft.update(&mut look.memory);
+        let update = update.or_else(|| draft.meanwhile(needs).filter(|_| !seen));
+        if let Some(update) = update {
+            // The answer comes after it.
+            let number = draft.number - 1;
+            self.give(name, update, number, look);
+        }
+        look.questions.extend(news.draft);
+    }
+
+    fn news(&mut self, draft: Option<Draft>) -> News {
+        // Two for each: what is known before the answer, and the answer.
+        self.drafts += 2;
+        let number = self.drafts;
+        let draft = draft.map(|draft| Draft { number, ..draft });
+        News { draft, number }
+    }
+
+    /// Brings what is new of an entry to the catalog, unless it is withheld for a while.
+    fn bring(&mut self, name: &str, news: News, patient: bool, look: &mut Look) {
+        let pause = news.pause(self.standing.get(name));
+        let news = match pause.filter(|_| patient) {
+            Some(pause) => self.withheld.put(name, news, pause),
+            None => Some(news),
+        };
+        let Some(News { draft, number }) = news else {
+            return;
+        };
+        self.withheld.outdo(name, number);
+        match draft {
+            Some(mut draft) => {
+                if let Some(update) = draft.update(&mut look.memory) {
+                    self.give(name, update, number, look);
+                }
+            }
+            None => {
+                self.standing.remove(name);
+                look.updates.push(self.gone(&self.folder.path.join(name)));
+                look.memory.forget.push(name.to_owned());
+            }
+        }
+    }
+
+    fn give(&mut self, name: &str, update: Update, number: u64, look: &mut Look) {
+        let tools = update.tools.clone();
+        let standing = Standing { tools, number };
+        self.standing.insert(name.to_owned(), standing);
+        look.updates.push(update);
+    }
+
+    /// Brings what was withheld long enough; and what other entries have taken over, which was renamed.
+    pub fn release(&mut self, patient: bool, look: &mut Look) {
+        let given = look.updates.iter().flat_map(|update| &update.tools);
+        let given: HashSet<&str> = given.map(|tool| tool.name()).collect();
+        let standing = &self.standing;
+        let renamed = |name: &str, news: &News| {
+            let had = standing.get(name).map_or(&[][..], |had| &had.tools);
+            news.draft.is_none() && had.iter().all(|tool| given.contains(tool.name()))
+        };
+        let taken = self
+            .withheld
+            .take(|name, news| !patient || renamed(name, news));
+        for (name, news) in taken {
+            self.bring(&name, news, false, look);
+        }
+    }
+
+    /// When something that is withheld is due.
+    pub fn due(&self) -> Option<Instant> {
+        self.withheld.due()
     }
 
     /// Reads entries, on all cores when they are many.
@@ -178,24 +296,56 @@ impl WatchedFolder {
         (state, draft)
     }
 
-    /// Takes in that a program has answered; false where that is no longer what the folder holds. Who could not be asked
-    /// is asked again when the file is read again.
-    pub fn takes(&mut self, answer: &Draft) -> bool {
-        let name = &answer.entry.name;
-        let here = self.folder.path == answer.folder.path && self.folder.trusts(name);
-        let known = self.known.get_mut(name);
-        let known = known.filter(|known| here && known.hash == answer.hash);
+    /// Takes in that a program has answered, unless what the catalog has is newer. Who could not be asked is asked again
+    /// when the file is read again.
+    pub fn hear(&mut self, answer: Draft, look: &mut Look) {
+        let name = answer.entry.name.clone();
+        let here = self.folder.path == answer.folder.path && self.folder.trusts(&name);
+        let standing = self
+            .standing
+            .get(&name)
+            .map_or(0, |standing| standing.number);
+        let known = self.known.get_mut(&name);
+        let known = known.filter(|_| here && answer.number > standing);
         let (Some(known), Some(loaded)) = (known, answer.description.loaded()) else {
-            return false;
+            return;
         };
-        known.afresh = loaded.afresh;
-        known.waits = loaded.waits;
-        // Only what stands in for it is stale.
-        let failed = loaded.is_broken() && loaded.tools.iter().all(|tool| tool.stale);
-        if failed || loaded.waits {
-            known.hash = UNANSWERED;
+        let current = known.hash == answer.hash;
+        if current {
+            known.afresh = loaded.afresh;
+            known.waits = loaded.waits;
+            // Only what stands in for it is stale.
+            let failed = loaded.is_broken() && loaded.tools.iter().all(|tool| tool.stale);
+            if failed || loaded.waits {
+                known.hash = UNANSWERED;
+            }
+        } else if loaded.is_broken() || loaded.tools.is_empty() {
+            // A newer version is being asked; this one would do until then, if it were good.
+            return;
         }
-        true
+        let Draft {
+            number, patient, ..
+        } = answer;
+        let news = News {
+            draft: Some(answer),
+            number,
+        };
+        self.bring(&name, news, patient, look);
+        self.release(true, look);
+    }
+
+    /// These entries are read again as if they were new.
+    pub fn forget(&mut self, paths: &HashSet<PathBuf>) {
+        for (name, known) in &mut self.known {
+            if paths.contains(&self.folder.path.join(name)) {
+                known.hash = UNANSWERED;
+            }
+        }
+    }
+
+    /// Does an entry wait for something?
+    pub fn waits(&self) -> bool {
+        self.known.values().any(|known| known.waits)
     }
 
     /// The folders in which a change may be a change of a tool.
@@ -233,8 +383,10 @@ impl WatchedFolder {
     }
 
     fn clear_entries(&mut self) -> Vec<Update> {
-        let known = std::mem::take(&mut self.known);
-        let paths = known.keys().map(|name| self.folder.path.join(name));
+        self.known.clear();
+        self.withheld = Withheld::default();
+        let standing = std::mem::take(&mut self.standing);
+        let paths = standing.keys().map(|name| self.folder.path.join(name));
         paths.map(|path| self.gone(&path)).collect()
     }
 
@@ -266,8 +418,7 @@ impl WatchedFolder {
         });
         Look {
             updates,
-            questions: Vec::new(),
-            memory: LastGoodChanges::of(&self.folder),
+            ..Look::of(&self.folder)
         }
     }
 }

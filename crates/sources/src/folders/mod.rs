@@ -11,6 +11,9 @@
 //! * [`ask`]: asks programs what they are, a few at a time, and gathers what they say.
 //! * [`update`]: what the catalog gets of it, and what is kept of it for later.
 //!
+//! What takes something away from the catalog (a file that is gone, empty, broken, or has fewer tools) may be half of a save:
+//! [`withheld`] waits a moment for the other half. A new version of a program takes over once a process of it has answered.
+//!
 //! [`look`] goes through the steps for one folder. A look is always a whole one (list the folder, compare each file's
 //! stamp), because events lie. Only what changed is read again, and only what reads differently is drafted again.
 //! [`source`] looks at all folders whenever something may have changed ([`watch`]).
@@ -29,6 +32,7 @@ mod source;
 mod tests;
 mod update;
 mod watch;
+mod withheld;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,6 +87,8 @@ impl Folder {
 struct Needs {
     place: Arc<Place>,
     last_good: Arc<dyn LastGood>,
+    /// Is there time to see whether a save is finished? Not where one look is all there is.
+    patient: bool,
 }
 
 /// What an entry, or the folder itself, is kept under in the catalog.

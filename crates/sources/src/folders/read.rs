@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -151,7 +151,10 @@ impl Reader<'_> {
             }
             FileKind::Script(language) => {
                 let script = self.script(language, stem(&entry.name), entry, &entry.path)?;
-                Ok(Content::Script(Box::new(script)))
+                match self.folder.programs && is_runnable(&entry.path) && script.is_program() {
+                    true => self.program(entry),
+                    false => Ok(Content::Script(Box::new(script))),
+                }
             }
             FileKind::Program => self.program(entry),
             FileKind::Bundle => self.bundle(entry),
@@ -304,6 +307,12 @@ impl Reader<'_> {
             program,
         })
     }
+}
+
+/// Has it the run bit?
+fn is_runnable(path: &Path) -> bool {
+    let meta = std::fs::metadata(path);
+    meta.is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
 }
 
 fn unread(error: impl std::fmt::Display) -> String {

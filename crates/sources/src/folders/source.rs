@@ -21,6 +21,8 @@ use crate::source::{Configuration, Follow, Source, Updates};
 
 /// How often missing folders are looked for, and all folders where watching fails.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often what was put off is looked at, in looks.
+const WAITING_EVERY: u32 = 20;
 /// A whole look now and then, for what no event told (network mounts, lost events).
 const WHOLE_LOOK_EVERY: u32 = 60;
 
@@ -42,11 +44,15 @@ pub struct FolderSource {
     /// Does somebody wait until all is installed that may be?
     installing: bool,
     due: Option<Due>,
+    /// Is somebody waiting for a reload, who wants to see what is there now?
+    ordered: bool,
 }
 
 /// What was waited for.
 enum Due {
     Answers,
+    /// Something that was withheld is to be told.
+    Withheld,
     Installed,
     Changed(Reread),
     Tick,
@@ -54,7 +60,11 @@ enum Due {
 
 impl FolderSource {
     pub fn new(place: Arc<Place>, last_good: Arc<dyn LastGood>) -> FolderSource {
-        let needs = Needs { place, last_good };
+        let needs = Needs {
+            place,
+            last_good,
+            patient: false,
+        };
         let mut tick = tokio::time::interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         FolderSource {
@@ -69,6 +79,7 @@ impl FolderSource {
             installed: needs.place.installs.ended(),
             installing: false,
             due: None,
+            ordered: false,
             needs,
         }
     }
@@ -87,7 +98,7 @@ impl FolderSource {
         let (folders, looks) = match looked.await {
             Ok(looked) => looked,
             Err(error) => {
-                tracing::error!(%error, "looking at the tools folders failed; the next look begins anew");
+                tracing::error!(%error, "looking at the tools folders failed; the next look starts over");
                 self.folders = listed.into_iter().map(WatchedFolder::new).collect();
                 return Vec::new();
             }
@@ -109,12 +120,18 @@ impl FolderSource {
     async fn take_answers(&mut self) -> Vec<Update> {
         let (mut updates, mut memories) = (Vec::new(), Vec::new());
         for mut answer in self.asking.take() {
-            if self.folders.iter_mut().any(|folder| folder.takes(&answer)) {
-                let mut memory = LastGoodChanges::of(&answer.folder);
-                updates.extend(answer.update(&mut memory));
-                memories.push(memory);
-            }
+            answer.patient &= !self.ordered;
+            let path = &answer.folder.path;
+            let mut folders = self.folders.iter_mut();
+            let Some(folder) = folders.find(|one| one.folder.path == *path) else {
+                continue;
+            };
+            let mut look = Look::of(&answer.folder);
+            folder.hear(answer, &mut look);
+            updates.extend(look.updates);
+            memories.push(look.memory);
         }
+        self.ordered &= self.asking.is_busy();
         self.remembered().await;
         self.remember(memories).await;
         updates
@@ -160,7 +177,10 @@ impl FolderSource {
             let mut listed = self.folders.iter();
             let now = listed.find(|new| new.folder.path == gone.folder.path);
             // A folder that only the project's config named leaves the list with the project's trust.
-            if now.is_none_or(|new| matches!(new.folder.access, Access::Untrusted { .. })) {
+            // Trust that nobody can look up is not taken back.
+            let taken_back =
+                |access: &Access| matches!(access, Access::Untrusted { unknown: None, .. });
+            if now.is_none_or(|new| taken_back(&new.folder.access)) {
                 self.remembered().await;
                 gone.forget_last_good(self.needs.last_good.as_ref());
             }
@@ -190,6 +210,10 @@ impl FolderSource {
     async fn on_tick(&mut self) -> Vec<Update> {
         self.ticks = self.ticks.wrapping_add(1);
         let moved = self.rewatch();
+        if self.ticks.is_multiple_of(WAITING_EVERY) && self.folders.iter().any(WatchedFolder::waits)
+        {
+            return self.look(Reread::Waiting).await;
+        }
         let blind = self.trouble().is_some() && self.ticks.is_multiple_of(2);
         match moved || blind || self.ticks.is_multiple_of(WHOLE_LOOK_EVERY) {
             true => self.look(Reread::Nothing).await,
@@ -202,6 +226,7 @@ impl Source for FolderSource {
     fn open<'a>(&'a mut self, configuration: &'a Configuration, follow: Follow) -> Updates<'a> {
         Box::pin(async move {
             self.follow = follow;
+            self.needs.patient = follow == Follow::Changes;
             self.watch = (follow == Follow::Changes).then(Watch::new);
             self.set_folders(&configuration.folders).await;
             // Watched before the first look, so that nothing falls between the two.
@@ -220,8 +245,16 @@ impl Source for FolderSource {
                     None => std::future::pending().await,
                 }
             };
+            let withheld = self.folders.iter().filter_map(WatchedFolder::due).min();
+            let withheld = async {
+                match withheld {
+                    Some(due) => tokio::time::sleep_until(due.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
             let due = tokio::select! {
                 () = self.asking.answered() => Due::Answers,
+                () = withheld => Due::Withheld,
                 Ok(()) = self.installed.changed(), if follows || self.installing => Due::Installed,
                 reread = changed => Due::Changed(reread),
                 _ = self.tick.tick(), if follows => Due::Tick,
@@ -235,6 +268,7 @@ impl Source for FolderSource {
             match self.due.take() {
                 None => Vec::new(),
                 Some(Due::Answers) => self.take_answers().await,
+                Some(Due::Withheld) => self.look(Reread::Nothing).await,
                 Some(Due::Installed) => self.look(Reread::Waiting).await,
                 Some(Due::Changed(reread)) => self.on_change(reread).await,
                 Some(Due::Tick) => self.on_tick().await,
@@ -249,8 +283,12 @@ impl Source for FolderSource {
     }
 
     fn reload(&mut self) -> Updates<'_> {
-        self.needs.place.installs.forget_failures();
-        Box::pin(self.look(Reread::All))
+        self.needs.place.forgiven.all();
+        Box::pin(async move {
+            let updates = self.look(Reread::All).await;
+            self.ordered = self.asking.is_busy();
+            updates
+        })
     }
 
     /// Answers that are on their way were judged by what was granted before; they are asked for again where they are
@@ -267,10 +305,21 @@ impl Source for FolderSource {
         })
     }
 
-    fn install<'a>(&'a mut self, files: &'a [PathBuf]) -> Updates<'a> {
+    fn want<'a>(&'a mut self, files: &'a [PathBuf]) -> Updates<'a> {
         self.needs.place.installs.allow(files);
+        self.asking.hurry(files);
         self.installing = true;
         Box::pin(self.look(Reread::Waiting))
+    }
+
+    fn put_off(&mut self) -> Updates<'_> {
+        Box::pin(async move {
+            let paths = self.asking.put_off().await;
+            for folder in &mut self.folders {
+                folder.forget(&paths);
+            }
+            self.look(Reread::Paths(paths)).await
+        })
     }
 
     fn trouble(&self) -> Option<String> {

@@ -19,9 +19,9 @@ use crate::testing::place;
 
 /// Writes down what it is asked.
 #[derive(Default)]
-struct Asked(Mutex<Vec<String>>);
+struct AskedFiles(Mutex<Vec<String>>);
 
-impl Asked {
+impl AskedFiles {
     fn note(&self, what: &str, file: &str) {
         self.0.lock().unwrap().push(format!("{what} {file}"));
     }
@@ -31,7 +31,7 @@ impl Asked {
     }
 }
 
-impl LastGood for Asked {
+impl LastGood for AskedFiles {
     fn read(&self, _: &Path, file: &str) -> Option<Vec<u8>> {
         self.note("read", file);
         None
@@ -54,7 +54,7 @@ struct Scene {
     _dir: tempfile::TempDir,
     shelf: WatchedFolder,
     needs: Needs,
-    asked: Arc<Asked>,
+    asked: Arc<AskedFiles>,
 }
 
 fn scene(access: Access) -> Scene {
@@ -67,13 +67,14 @@ fn scene(access: Access) -> Scene {
         trusted: Vec::new(),
         programs: true,
     };
-    let asked = Arc::<Asked>::default();
+    let asked = Arc::<AskedFiles>::default();
     Scene {
         _dir: dir,
         shelf: WatchedFolder::new(Arc::new(folder)),
         needs: Needs {
             place: place(None),
             last_good: asked.clone(),
+            patient: false,
         },
         asked,
     }
@@ -205,7 +206,7 @@ fn only_what_changed_is_kept_and_what_is_gone_is_forgotten() {
 fn nothing_stands_in_for_an_untrusted_projects_files() {
     let mut scene = scene(Access::Open);
     let project = scene.shelf.folder.path.clone();
-    Arc::make_mut(&mut scene.shelf.folder).access = Access::Untrusted { project };
+    Arc::make_mut(&mut scene.shelf.folder).access = Access::untrusted(project);
     scene.write("a", "one");
     std::fs::write(scene.path("b.json"), "{ nonsense").unwrap();
     scene.look(&Reread::Nothing);
@@ -231,7 +232,7 @@ fn of_an_untrusted_project_no_more_is_read_than_a_scan_may_cost() {
         problems.collect::<Vec<_>>()
     };
     assert_eq!(problems(Access::Open), []);
-    let found = problems(Access::Untrusted { project });
+    let found = problems(Access::untrusted(project));
     assert_eq!(found.len(), 4, "{found:?}");
     let first = &found[0];
     assert!(first.file.as_deref().unwrap().ends_with("26.py"));
@@ -272,9 +273,7 @@ fn a_folder_that_is_home_or_leads_out_is_neither_walked_nor_watched() {
             path: link.clone(),
             scope: Scope::Local,
             rank: 0,
-            access: Access::Untrusted {
-                project: root.clone(),
-            },
+            access: Access::untrusted(root.clone()),
             trusted: Vec::new(),
             programs: true,
         }));

@@ -13,7 +13,7 @@ use crate::description::Description;
 impl Draft {
     /// The update that it makes, which also says what is to be kept; none as long as nobody has said what it is.
     pub fn update(&mut self, memory: &mut LastGoodChanges) -> Option<Update> {
-        let loaded = self.description.loaded()?;
+        let loaded = self.description.loaded().filter(|_| !self.unproved)?;
         let trusted = self.folder.trusts(&self.entry.name);
         let whole = !loaded.tools.is_empty() && !loaded.is_broken() && !loaded.waits;
         let tools = match self.stale {

@@ -1,6 +1,7 @@
 //! Hears of changes in the tools folders: raw events become "these paths are dirty", once per settled change.
 //!
-//! The first settled change of a burst is passed on at once; while the burst goes on, later ones are gathered.
+//! A burst of saves is one change: it is passed on in the first quiet moment, at the latest after a while. Where it goes on
+//! after that, quiet has to last longer.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,13 +16,17 @@ use tokio::time::Instant;
 use super::compare::Reread;
 
 /// A change has settled when nothing more was heard for this long.
-const QUIET: Duration = Duration::from_millis(8);
-/// The first change of a burst is not held back longer than this.
-const FIRST: Duration = Duration::from_millis(25);
-/// While a burst goes on, changes are passed on this far apart.
-const BURST: Duration = Duration::from_millis(100);
-/// Silence that ends a burst.
-const CALM: Duration = Duration::from_millis(250);
+const QUIET: Duration = Duration::from_millis(30);
+/// The same where another change was passed on a moment ago.
+const QUIET_AGAIN: Duration = Duration::from_millis(100);
+/// How long ago that is.
+const MOMENT: Duration = Duration::from_millis(500);
+/// A file that is saved over and over is not held back longer than this.
+const ONE_FILE: Duration = Duration::from_secs(1);
+/// Many files that come one after the other are told of this far apart.
+const MANY_FILES: Duration = Duration::from_millis(200);
+/// More paths than these are many files: editors touch a few beside the one that is saved.
+const FEW: usize = 8;
 /// More paths than this are no longer told apart.
 const MAX_PATHS: usize = 4_096;
 
@@ -44,6 +49,8 @@ pub struct Watch {
     /// Folders that are watched, with the inode that was there.
     watched: Vec<(PathBuf, u64)>,
     last: Option<Instant>,
+    /// Since when there is something that was not passed on.
+    since: Option<Instant>,
     trouble: Option<String>,
 }
 
@@ -65,6 +72,7 @@ impl Watch {
             watcher,
             watched: Vec::new(),
             last: None,
+            since: None,
             trouble,
         }
     }
@@ -120,17 +128,22 @@ impl Watch {
         while !self.heard.is_dirty() {
             self.heard.signal.notified().await;
         }
-        let start = Instant::now();
-        let in_burst = self.last.is_some_and(|last| last.elapsed() < CALM);
-        let limit = start + if in_burst { BURST } else { FIRST };
+        let start = *self.since.get_or_insert_with(Instant::now);
+        let again = self.last.is_some_and(|last| last.elapsed() < MOMENT);
+        let enough = if again { QUIET_AGAIN } else { QUIET };
         loop {
-            let quiet = (Instant::now() + QUIET).min(limit);
+            let limit = match self.heard.paths() > FEW {
+                true => start + MANY_FILES,
+                false => start + ONE_FILE,
+            };
+            let quiet = (Instant::now() + enough).min(limit);
             match tokio::time::timeout_at(quiet, self.heard.signal.notified()).await {
                 Ok(()) if Instant::now() < limit => {}
                 _ => break,
             }
         }
         self.last = Some(Instant::now());
+        self.since = None;
         self.heard.take()
     }
 }
@@ -158,10 +171,15 @@ impl Heard {
         dirty.all || !dirty.paths.is_empty()
     }
 
+    fn paths(&self) -> usize {
+        let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        dirty.paths.len()
+    }
+
     fn take(&self) -> Reread {
         let dirty = std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
         if dirty.all {
-            Reread::All
+            Reread::Lost
         } else {
             Reread::Paths(dirty.paths)
         }

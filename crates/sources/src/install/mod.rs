@@ -19,24 +19,22 @@ pub mod packages;
 mod python;
 mod run;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use toolcrib_sandbox::Exec;
 
 use crate::Place;
+use crate::put_off::pause;
+use crate::worker::now_ms;
 use index::Installer;
 use packages::Packages;
-
-/// How long is waited before what failed is tried again: twice as long each time, up to the most.
-const FIRST_PAUSE: Duration = Duration::from_secs(30);
-const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// What may run while packages are installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,20 +94,21 @@ pub enum Progress {
     Failed(NotInstalled),
 }
 
-enum State {
-    Installing,
-    Failed {
-        why: NotInstalled,
-        tries: u32,
-        again: Instant,
-        /// What wanted it: something else may have luck at once.
-        content: String,
-    },
+/// An install that failed: kept beside its folder, so that every process knows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct FailedInstall {
+    message: String,
+    hint: String,
+    tries: u32,
+    /// When, in milliseconds since the epoch.
+    at: u64,
+    /// What wanted it: something else may have luck at once.
+    content: String,
 }
 
 /// Every install of this process that is not ready.
 pub struct Installs {
-    table: Mutex<HashMap<PathBuf, State>>,
+    underway: Mutex<HashSet<PathBuf>>,
     /// Files whose installs were not begun, and those that may be.
     idle: Mutex<HashSet<PathBuf>>,
     wanted: Mutex<HashSet<PathBuf>>,
@@ -124,7 +123,7 @@ pub struct Installs {
 impl Default for Installs {
     fn default() -> Installs {
         Installs {
-            table: Mutex::default(),
+            underway: Mutex::default(),
             idle: Mutex::default(),
             wanted: Mutex::default(),
             stays: AtomicBool::new(false),
@@ -154,34 +153,28 @@ impl Installs {
         place: &Arc<Place>,
     ) -> Progress {
         if install.is_ready() {
-            lock(&self.table).remove(&install.folder);
             return Progress::Ready;
         }
-        let mut table = lock(&self.table);
-        let mut tries = 0;
-        match table.get(&install.folder) {
-            Some(State::Installing) => return Progress::Installing,
-            Some(State::Failed {
-                why,
-                tries: before,
-                again,
-                content: known,
-            }) => {
-                if *again > Instant::now() && known == content {
-                    return Progress::Failed(why.clone());
-                }
-                tries = *before;
-            }
-            None => {}
+        let mut underway = lock(&self.underway);
+        if underway.contains(&install.folder) {
+            return Progress::Installing;
         }
+        let before = install.failed();
+        if let Some(failed) = &before
+            && failed.content == content
+            && place.forgiven.holds(failed.at, failed.tries)
+        {
+            return Progress::Failed(failed.why());
+        }
+        let tries = before.map_or(0, |failed| failed.tries);
         let may_begin = self.stays.load(Ordering::Relaxed) || lock(&self.wanted).contains(file);
         if !may_begin {
             lock(&self.idle).insert(file.to_path_buf());
             return Progress::NotBegun;
         }
         lock(&self.idle).remove(file);
-        table.insert(install.folder.clone(), State::Installing);
-        drop(table);
+        underway.insert(install.folder.clone());
+        drop(underway);
         let (place, install, content) = (place.clone(), install.clone(), content.to_owned());
         let whose = file.file_name().unwrap_or_default();
         let whose = whose.to_string_lossy().into_owned();
@@ -191,46 +184,31 @@ impl Installs {
                 let _turn = installs.turn.lock().await;
                 run::install(&install, &whose, &place).await
             };
-            installs
-                .end(&install.folder, made, tries + 1, content)
-                .await;
+            let failed = made.err().map(|why| FailedInstall {
+                message: why.message,
+                hint: why.hint,
+                tries: tries.saturating_add(1),
+                at: now_ms(),
+                content,
+            });
+            installs.end(&install, failed).await;
         });
         Progress::Installing
     }
 
     /// Takes in how an install ended. Where it failed, those who wait are told once more when it is due again.
-    async fn end(
-        &self,
-        folder: &Path,
-        made: Result<(), NotInstalled>,
-        tries: u32,
-        content: String,
-    ) {
-        let pause = pause(tries);
-        let failed = match made {
-            Ok(()) => {
-                lock(&self.table).remove(folder);
-                false
-            }
-            Err(why) => {
-                tracing::warn!(
-                    folder = %folder.display(),
-                    seconds = pause.as_secs(),
-                    "packages could not be installed; they are tried again later: {}",
-                    why.message
-                );
-                let state = State::Failed {
-                    why,
-                    tries,
-                    again: Instant::now() + pause,
-                    content,
-                };
-                lock(&self.table).insert(folder.to_path_buf(), state);
-                true
-            }
-        };
+    async fn end(&self, install: &Install, failed: Option<FailedInstall>) {
+        install.note(failed.as_ref());
+        lock(&self.underway).remove(&install.folder);
         self.tell();
-        if failed {
+        if let Some(failed) = failed {
+            let pause = pause(failed.tries);
+            tracing::warn!(
+                folder = %install.folder.display(),
+                seconds = pause.as_secs(),
+                "packages could not be installed; they are tried again later: {}",
+                failed.message
+            );
             tokio::time::sleep(pause).await;
             self.tell();
         }
@@ -245,17 +223,9 @@ impl Installs {
         self.ended.subscribe()
     }
 
-    /// What failed is tried again when it is next wanted.
-    pub fn forget_failures(&self) {
-        let mut table = lock(&self.table);
-        table.retain(|_, state| matches!(state, State::Installing));
-    }
-
     /// Is something being installed?
     pub fn is_busy(&self) -> bool {
-        let table = lock(&self.table);
-        let mut states = table.values();
-        states.any(|state| matches!(state, State::Installing))
+        !lock(&self.underway).is_empty()
     }
 
     /// Files whose packages wait for somebody who needs them.
@@ -267,11 +237,20 @@ impl Installs {
     pub fn allow(&self, files: &[PathBuf]) {
         lock(&self.wanted).extend(files.iter().cloned());
     }
+
+    /// Does somebody wait for the tools of this file?
+    pub fn is_wanted(&self, file: &Path) -> bool {
+        lock(&self.wanted).contains(file)
+    }
 }
 
-fn pause(tries: u32) -> Duration {
-    let times = 1_u32 << tries.saturating_sub(1).min(10);
-    FIRST_PAUSE.saturating_mul(times).min(LONGEST_PAUSE)
+impl FailedInstall {
+    fn why(&self) -> NotInstalled {
+        NotInstalled {
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+        }
+    }
 }
 
 impl Install {
@@ -326,6 +305,29 @@ impl Install {
     pub fn is_ready(&self) -> bool {
         self.beside("complete").is_file() && self.folder.is_dir()
     }
+
+    /// How it failed last, in whichever process that was.
+    fn failed(&self) -> Option<FailedInstall> {
+        let text = std::fs::read(self.beside("failed")).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Notes how it ended, for other processes.
+    fn note(&self, failed: Option<&FailedInstall>) {
+        let path = self.beside("failed");
+        let noted = match failed {
+            Some(failed) => serde_json::to_vec(failed)
+                .map_err(std::io::Error::other)
+                .and_then(|text| std::fs::write(&path, text)),
+            None => match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            },
+        };
+        if let Err(error) = noted {
+            tracing::debug!(%error, path = %path.display(), "how an install ended could not be noted");
+        }
+    }
 }
 
 impl Step {
@@ -368,16 +370,3 @@ impl Step {
 
 const NOT_MADE: &str = "an environment could not be made for its packages";
 const NOT_FETCHED: &str = "its packages could not be installed";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_failed_waits_twice_as_long_each_time_and_never_too_long() {
-        assert_eq!(pause(1), FIRST_PAUSE);
-        assert_eq!(pause(2), FIRST_PAUSE * 2);
-        assert_eq!(pause(5), FIRST_PAUSE * 16);
-        assert_eq!(pause(200), LONGEST_PAUSE);
-    }
-}

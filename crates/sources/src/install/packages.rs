@@ -124,7 +124,7 @@ fn requirement(line: &str) -> Result<String, &'static str> {
     let (name, rest) = named.split_at(name_end);
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     if !edge(name.chars().next()) || !edge(name.chars().last()) {
-        return Err("it is no name of a package");
+        return Err("it is not the name of a package");
     }
     let rest = rest.trim_start();
     let (extras, rest) = match rest.strip_prefix('[') {
@@ -153,7 +153,7 @@ fn requirement(line: &str) -> Result<String, &'static str> {
     if let Some(marker) = marker {
         let fits = |c: char| c.is_ascii_alphanumeric() || " _.'\"()<>=!~,+-*".contains(c);
         if marker.is_empty() || !marker.chars().all(fits) {
-            return Err("what stands behind `;` is no marker");
+            return Err("what comes after `;` is not a marker");
         }
         written.push_str(&format!("; {marker}"));
     }

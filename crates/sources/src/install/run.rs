@@ -15,6 +15,7 @@ use super::{Install, Mode, NotInstalled, Step};
 use crate::Place;
 use crate::executable::bundle;
 use crate::process::capture;
+use crate::worker::now_ms;
 
 /// How long installing may take.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -31,9 +32,18 @@ pub async fn install(install: &Install, whose: &str, place: &Place) -> Result<()
         message: format!("`{}` can't be written: {error}", install.folder.display()),
         hint: "make room, or set XDG_CACHE_HOME to a folder that this user may write".to_owned(),
     };
-    let _lock = lock(install).await.map_err(unwritable)?;
+    let begun = now_ms();
+    let locked = tokio::time::timeout(LIMIT, lock(install)).await;
+    let Ok(locked) = locked else {
+        return Err(took_too_long());
+    };
+    let _lock = locked.map_err(unwritable)?;
     if install.is_ready() {
         return Ok(());
+    }
+    // Another process has just tried.
+    if let Some(failed) = install.failed().filter(|failed| failed.at > begun) {
+        return Err(failed.why());
     }
     let index = Index::of(install.installer, place);
     if let Some(proxy) = &index.proxy {
@@ -52,12 +62,7 @@ pub async fn install(install: &Install, whose: &str, place: &Place) -> Result<()
     place.scripts.working.send_replace(Some(told));
     let made = tokio::time::timeout(LIMIT, all_steps(install, &index, place)).await;
     place.scripts.working.send_replace(None);
-    let made = made.unwrap_or_else(|_| {
-        Err(Trouble::Told(NotInstalled {
-            message: format!("installing its packages took more than {} s", LIMIT.as_secs()),
-            hint: "check whether this machine can reach the package index; `toolcrib reload` tries again".to_owned(),
-        }))
-    });
+    let made = made.unwrap_or_else(|_| Err(Trouble::Told(took_too_long())));
     if made.is_err() {
         let _ = std::fs::remove_dir_all(&install.folder);
     }
@@ -65,6 +70,18 @@ pub async fn install(install: &Install, whose: &str, place: &Place) -> Result<()
         Trouble::Disk(error) => unwritable(error),
         Trouble::Told(told) => told,
     })
+}
+
+fn took_too_long() -> NotInstalled {
+    NotInstalled {
+        message: format!(
+            "installing its packages took more than {} s",
+            LIMIT.as_secs()
+        ),
+        hint:
+            "check whether this machine can reach the package index; `toolcrib reload` tries again"
+                .to_owned(),
+    }
 }
 
 enum Trouble {
@@ -118,7 +135,8 @@ async fn all_steps(install: &Install, index: &Index, place: &Place) -> Result<()
                 "one of its packages replaces what the environment itself is made of ({})",
                 install.frame.join(", ")
             ),
-            hint: "look at what these packages hold; one that replaces the interpreter is not to be trusted".to_owned(),
+            hint: "look at these packages; don't trust one that replaces the interpreter"
+                .to_owned(),
         }));
     }
     for waste in install.waste {
@@ -198,7 +216,7 @@ async fn run(
     let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
     let built = match install.mode {
         Mode::Unpacked => {
-            "; packages that would have to be built are taken only by tools that were granted `--exec` besides"
+            "; packages that would have to be built are taken only by tools that were granted `--exec` too"
         }
         Mode::Built => "",
     };

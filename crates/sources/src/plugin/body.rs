@@ -1,6 +1,7 @@
 //! Takes in an answer's body within bounds: text bit by bit into a spool, anything else as an attachment.
 
 use reqwest::Response;
+use toolcrib_core::words::counted;
 use toolcrib_core::{CallError, Mask, Outcome, Outputs};
 
 use super::file_read::attachment;
@@ -60,7 +61,7 @@ async fn next(response: &mut Response) -> Result<Option<Vec<u8>>, CallError> {
             "the answer broke off: {}",
             error.without_url()
         ))
-        .hint("call again; if it stays so, the server ends its answers too early")),
+        .hint("call again; if it keeps failing, the server ends its answers too early")),
     }
 }
 
@@ -81,8 +82,8 @@ fn binary(bytes: &[u8], content_type: &str) -> Outcome {
         };
     }
     let output = format!(
-        "the answer is not text; its {} bytes are attached as {mime}",
-        bytes.len()
+        "the answer is not text; {} attached as {mime}",
+        counted(bytes.len(), "byte")
     );
     Outcome {
         attachments: vec![attachment(&mime, bytes, None)],

@@ -151,7 +151,7 @@ impl Collection<'_> {
                 let shown: String = other.chars().take(60).collect();
                 report.invalid(
                     &fields.at("type"),
-                    &format!("is `{shown}`, which is no kind of handler"),
+                    &format!("is `{shown}`, which is not a kind of handler"),
                     &meant.unwrap_or(hint.to_owned()),
                 );
                 return None;

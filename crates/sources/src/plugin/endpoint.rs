@@ -38,14 +38,14 @@ pub struct Endpoint {
 pub enum EndpointError {
     #[error("must begin with `http://`, `https://` or a placeholder for a base URL")]
     Scheme,
-    #[error("holds a space, a backslash or a control character")]
+    #[error("contains a space, a backslash or a control character")]
     Character,
-    #[error("holds credentials")]
+    #[error("contains credentials")]
     Credentials,
-    #[error("holds a fragment (`#…`), which is never sent")]
+    #[error("contains a fragment (`#…`), which is never sent")]
     Fragment,
     #[error(
-        "goes on right after the base URL `{{{{{0}}}}}` without a `/` or `?`, which could change the host"
+        "continues right after the base URL `{{{{{0}}}}}` without a `/` or `?`, which could change the host"
     )]
     AfterBase(String),
     #[error("has the placeholder `{{{{{0}}}}}` in its host, so an agent would choose the host")]
@@ -228,7 +228,7 @@ impl Endpoint {
             return Err(CallError::invalid(
                 "the URL's path would hold `.` or `..`, which leads elsewhere",
             )
-            .hint("give arguments that are no `.` or `..`"));
+            .hint("give arguments that are not `.` or `..`"));
         }
         Url::parse(&text).map_err(|error| {
             CallError::invalid(format!("the arguments make no URL: {error}"))
@@ -307,7 +307,7 @@ fn check_base(name: &str, value: &str) -> Result<(), CallError> {
         return refuse("must be a URL that begins with `http://` or `https://`");
     };
     if value.contains(unfit) {
-        return refuse("holds a space, a backslash or a control character");
+        return refuse("contains a space, a backslash or a control character");
     }
     if rest.contains(['?', '#']) {
         return refuse("must have no query (`?…`) and no fragment (`#…`)");

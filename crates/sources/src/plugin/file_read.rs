@@ -4,6 +4,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
+use toolcrib_core::words::counted;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -59,7 +60,7 @@ impl FileRead {
         if base.contains('\0') {
             report.invalid(
                 &fields.at("basePath"),
-                "holds a null byte",
+                "contains a null byte",
                 "write a folder's path",
             );
             return None;
@@ -144,10 +145,9 @@ fn open(may: &May, base: &str, path: &str) -> Result<Opened, CallError> {
     }
     if permit.covers(&to_read(&found)).is_err() {
         let message =
-            format!("the tool's folder `{base}` leads to `{found}`, which nobody granted");
-        return Err(CallError::denied(message).hint(
-            "look where it leads; `toolcrib reload`, then `toolcrib grant` if that is meant so",
-        ));
+            format!("the tool's folder `{base}` leads to `{found}`, which it hasn't been granted");
+        return Err(CallError::denied(message)
+            .hint("check where it leads, then run `toolcrib reload` and `toolcrib grant`"));
     }
     let opened = beneath::open(Path::new(&found), path)?;
     may.code.check_read(Path::new(&found), &opened.file, path)?;
@@ -190,7 +190,10 @@ fn read(may: &May, base: &str, path: &str, max_size: u64) -> CallResult {
         Err(error) => {
             let mime = mime_of(path);
             let attachment = attachment(mime, error.as_bytes(), path.rsplit('/').next());
-            let output = format!("`{path}` is not text; its {size} bytes are attached as {mime}");
+            let output = format!(
+                "`{path}` is not text; {} attached as {mime}",
+                counted(size, "byte")
+            );
             Outcome {
                 attachments: vec![attachment],
                 ..Outcome::text(output)

@@ -13,12 +13,7 @@ const SLOWEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } e
 
 fn check(text: &[u8]) {
     let place = testing::place(None);
-    for access in [
-        Access::Open,
-        Access::Untrusted {
-            project: "/nonexistent".into(),
-        },
-    ] {
+    for access in [Access::Open, Access::untrusted("/nonexistent")] {
         let origin = Origin {
             file: Path::new("tools/mine.json"),
             scope: Scope::Local,
@@ -139,9 +134,7 @@ fn a_file_full_of_tools_takes_no_time() {
     let origin = Origin {
         file: Path::new("tools/many.json"),
         scope: Scope::Local,
-        access: Access::Untrusted {
-            project: "/nonexistent".into(),
-        },
+        access: Access::untrusted("/nonexistent"),
         alone: false,
     };
     let begun = Instant::now();

@@ -12,7 +12,7 @@ use crate::fields::Report;
 use crate::options::is_variable;
 
 /// Headers that say how the message is carried; the client sets them.
-const CARRIAGE: [&str; 9] = [
+pub const CARRIAGE: [&str; 9] = [
     "host",
     "content-length",
     "transfer-encoding",
@@ -143,7 +143,7 @@ fn parts(mut text: &str) -> Result<Vec<Part>, (&'static str, &'static str)> {
     let mut parts = Vec::new();
     while let Some(start) = text.find("${") {
         let bad = (
-            "has a `${` that is no variable and no secret",
+            "has a `${` that is neither a variable nor a secret",
             "write `${NAME}`: letters, digits and `_`; or `${secret://NAME}`",
         );
         let (name, rest) = text[start + 2..]
@@ -158,7 +158,7 @@ fn parts(mut text: &str) -> Result<Vec<Part>, (&'static str, &'static str)> {
     let bare = |part: &Part| matches!(part, Part::Text(text) if text.contains(SECRET));
     match parts.iter().any(bare) {
         true => Err((
-            "holds a reference to a secret that would be sent as it stands",
+            "contains a reference to a secret, which would be sent as plain text",
             "write `${secret://NAME}` within a text; names take letters, digits, `_`, `-` and `.`",
         )),
         false => Ok(parts),

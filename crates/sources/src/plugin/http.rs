@@ -17,20 +17,21 @@ use super::body;
 use super::endpoint::{Endpoint, add_query};
 use super::headers::{Headers, for_another_server};
 use super::reach::{HostPattern, Reach, host_of, same_server};
+use super::send::{Destinations, method};
 use crate::Place;
 use crate::fields::{Fields, Report};
 use crate::options::{host_patterns, undescribed};
 
-pub const FIELDS: [&str; 6] = [
+pub const FIELDS: [&str; 7] = [
     "type",
     "url",
     "method",
+    "send",
     "headers",
     "timeout",
     "allowedHosts",
 ];
 
-const METHODS: [&str; 3] = ["GET", "POST", "PUT"];
 const MAX_REDIRECTS: usize = 5;
 
 /// Finds the addresses of a host's name. A field, so that tests can answer as a hostile name server would.
@@ -40,6 +41,7 @@ type Lookup =
 pub struct Http {
     endpoint: Endpoint,
     method: Method,
+    send: Destinations,
     headers: Headers,
     reach: Reach,
     place: Arc<Place>,
@@ -99,6 +101,9 @@ impl Http {
             }
         };
         undescribed(endpoint.names(), &spec.input_schema, &field, report);
+        let in_url: Vec<&str> = endpoint.names().collect();
+        let send = Destinations::read(fields, &method, &in_url, report);
+        undescribed(send.names(), &spec.input_schema, &fields.at("send"), report);
         let reach = Reach {
             literal: endpoint.literal_host(),
             allowed,
@@ -125,6 +130,7 @@ impl Http {
         Some(Http {
             endpoint,
             method,
+            send,
             headers,
             reach,
             place: place.clone(),
@@ -146,13 +152,16 @@ impl Http {
         let values = self.values(&call.tool).await?;
         let mut headers = self.headers.filled(&values)?;
         let mut method = self.method.clone();
-        let mut json = None;
         let remaining = self.endpoint.remaining(&call.arguments);
-        if method == Method::GET {
-            add_query(&mut url, &remaining);
-        } else {
-            let members = remaining.iter().map(|(name, json)| (&**name, json));
-            json = Some(Object::from_iter(members));
+        let sorted = self.send.sort(&method, remaining)?;
+        add_query(&mut url, &sorted.query);
+        let mut json = sorted.body;
+        // What the tool's author wrote stands.
+        for (name, value) in sorted.headers {
+            let Some(name) = name.filter(|name| !headers.contains_key(name)) else {
+                continue;
+            };
+            headers.insert(name, value);
         }
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(&url, &method, &headers, json.as_ref()).await?;
@@ -192,7 +201,7 @@ impl Http {
                 None => {
                     let granted = self.place.granted(&tool.permit);
                     let own = granted.into_iter().find(|(granted, _)| *granted == name);
-                    own.map(|(_, value)| value.to_owned())
+                    own.map(|(_, value)| value.into_owned())
                 }
             };
             if let Some(value) = value {
@@ -299,9 +308,9 @@ impl Http {
         .await?;
         if status.as_u16() >= 400 {
             outcome.is_error = true;
-            if outcome.output.is_empty() {
-                outcome.output = format!("status {status}");
-            }
+        }
+        if outcome.output.is_empty() && (outcome.is_error || self.method == Method::HEAD) {
+            outcome.output = format!("status {status}");
         }
         let mut shown = url.clone();
         shown.set_query(None);
@@ -323,26 +332,6 @@ impl toolcrib_core::Run for Http {
 
     fn hidden(&self, tool: &Tool) -> Option<Hidden> {
         (!tool.permit.env.is_empty()).then(|| self.hidden.clone())
-    }
-}
-
-fn method(fields: &Fields, report: &mut Report) -> Method {
-    match fields.text(report, "method") {
-        None | Some("POST") => Method::POST,
-        Some("GET") => Method::GET,
-        Some("PUT") => Method::PUT,
-        Some(other) => {
-            let hint = match crate::fields::nearest(other, &METHODS) {
-                Some(meant) => format!("did you mean \"{meant}\"?"),
-                None => "take \"GET\", \"POST\" (the default) or \"PUT\"".to_owned(),
-            };
-            report.invalid(
-                &fields.at("method"),
-                "is not a method that tools may use",
-                &hint,
-            );
-            Method::POST
-        }
     }
 }
 
@@ -386,11 +375,11 @@ fn redirect(url: &Url, response: &Response) -> Result<Option<Url>, CallError> {
 fn next_url(url: &Url, location: &str) -> Result<Url, CallError> {
     let refuse = |why: &str| {
         CallError::denied(format!("`{}` redirected to {why}", shown_host(url)))
-            .hint("call the address that is meant directly")
+            .hint("call the address you mean directly")
     };
     let mut next = url
         .join(location)
-        .map_err(|_| refuse("something that is no URL"))?;
+        .map_err(|_| refuse("something that is not a URL"))?;
     if !matches!(next.scheme(), "http" | "https") {
         return Err(refuse("a scheme other than http and https"));
     }
@@ -403,7 +392,7 @@ fn next_url(url: &Url, location: &str) -> Result<Url, CallError> {
 
 fn becomes_get(status: StatusCode, method: &Method) -> bool {
     match status.as_u16() {
-        303 => true,
+        303 => *method != Method::HEAD,
         301 | 302 => *method == Method::POST,
         _ => false,
     }

@@ -5,7 +5,7 @@
 //!
 //! * [`definition`] makes one tool of one entry, [`crate::options`] reads what all kinds share, [`crate::permits`] finds what asks for a grant.
 //! * [`template`] and [`shell`]: a command line becomes an argument array, and no shell ever sees a value.
-//! * [`endpoint`], [`reach`], [`headers`], [`body`] and [`http`]: a URL, whom it may reach, what comes back.
+//! * [`endpoint`], [`reach`], [`send`], [`headers`], [`body`] and [`http`]: a URL, whom it may reach, what comes back.
 //! * [`file_read`]: one file beneath one folder.
 
 mod body;
@@ -18,6 +18,7 @@ mod headers;
 mod http;
 pub mod programs;
 mod reach;
+mod send;
 mod shell;
 mod slots;
 mod template;
@@ -31,7 +32,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolcrib_core::{ErrorType, Problem, SourceKind, Tool};
 
-use crate::fields::{Fields, Report};
+use crate::fields::{Fields, Report, nearest};
 use crate::{Loaded, Origin, Place};
 use definition::Collection;
 pub use reach::HostPattern;
@@ -76,7 +77,11 @@ fn read(
     };
     let fields = Fields::new("", map);
     // JSON of another kind may lie in a tools folder; without `tools` nobody meant it for us.
-    let Some(list) = fields.get("tools")?.as_array() else {
+    let Some(list) = fields.get("tools") else {
+        meant_for_us(map, report);
+        return None;
+    };
+    let Some(list) = list.as_array() else {
         report.invalid(
             "tools",
             "must be a list of tools",
@@ -125,6 +130,36 @@ fn read(
     name.map(|_| tools)
 }
 
+/// Says so where a file without `tools` looks like a collection all the same, or like one tool of it.
+fn meant_for_us(map: &serde_json::Map<String, Value>, report: &mut Report) {
+    let holds_tools = |value: &Value| match value {
+        Value::Array(items) => items.iter().any(is_entry),
+        other => is_entry(other),
+    };
+    let misspelt =
+        |(key, value): &(&String, &Value)| nearest(key, &["tools"]).is_some() && holds_tools(value);
+    if let Some((key, _)) = map.iter().find(misspelt) {
+        let key: String = key.chars().take(40).collect();
+        report.invalid(
+            &key,
+            "is no field of a plugin file",
+            "did you mean \"tools\"?",
+        );
+    } else if is_entry(&Value::Object(map.clone())) {
+        let hint = "write {\"name\": \"my-tools\", \"tools\": [ … ]} around it";
+        report.invalid(
+            "tools",
+            "is missing: the file is one tool, and not a list of tools",
+            hint,
+        );
+    }
+}
+
+fn is_entry(value: &Value) -> bool {
+    let handler = value.get("handler").is_some_and(Value::is_object);
+    handler && value.get("name").is_some()
+}
+
 fn collection_name<'a>(fields: &Fields<'a>, report: &mut Report) -> Option<&'a str> {
     let hint = "give the collection a name, such as \"name\": \"my-tools\"";
     let name = fields.required_text(report, "name", hint)?;
@@ -145,7 +180,7 @@ fn parse(text: &[u8]) -> Result<Value, Box<Problem>> {
     if text.len() > MAX_FILE {
         // How much more is not known: no more than this is read.
         let message = format!("the file has more than the {MAX_FILE} bytes a plugin file may have");
-        let hint = "split it into several files; data that is no tool belongs elsewhere";
+        let hint = "split it into several files; keep data that is not a tool elsewhere";
         return Err(Box::new(problem(ErrorType::Validation, &message, hint)));
     }
     let plain = std::str::from_utf8(text).map_err(|error| {
@@ -174,7 +209,7 @@ fn parse(text: &[u8]) -> Result<Value, Box<Problem>> {
             ("the JSON is nested too deeply".to_owned(), "write it with fewer levels")
         } else {
             let reason = said.split(" at line ").next().unwrap_or_default();
-            let hint = "look at this place for a missing or extra comma, quote or bracket; JSON has no comments";
+            let hint = "check this line for a missing or extra comma, quote or bracket; JSON has no comments";
             (format!("the file is not valid JSON: {reason}"), hint)
         };
         Box::new(problem(ErrorType::Syntax, &message, hint).at(error.line(), error.column()))

@@ -3,21 +3,26 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
 use toolcrib_core::{
     BoxFuture, Call, CallError, CallResult, ErrorCode, Hidden, Outcome, Permit, Scope, Spec, Tool,
     Walled,
 };
-use toolcrib_sandbox::{Command, Exit};
+use toolcrib_sandbox::{Command, Denial, Exit};
 
 use super::template::{Dashes, Template};
 use crate::Place;
 use crate::beneath::base_folder;
 use crate::confine::{self, walled};
+use crate::denied::{self, Failure, Held};
 use crate::directory::Apart;
 use crate::fields::{Fields, Report};
 use crate::options::undescribed;
 use crate::origin::Origin;
 use crate::process::{self, Captured};
+
+/// How many hosts that were refused are remembered.
+const DENIALS: usize = 8;
 
 pub const FIELDS: [&str; 5] = ["type", "command", "timeout", "cwd", "allowDashValues"];
 
@@ -109,8 +114,38 @@ impl Shell {
         let granted = self.place.granted(&call.tool.permit);
         self.hidden.add(self.place.to_hide(&granted));
         let (owner, mask) = (&call.caller.agent, self.hidden.mask());
+        let (told, mut denied) = mpsc::channel(DENIALS);
+        let command = command.tell_denied(told);
         let captured = process::capture_masked(command, &self.place, owner, &mask).await?;
-        outcome(captured, self.template.failure_is_fine, call.tool.name())
+        let stderr = captured.stderr.clone();
+        let name = call.tool.name();
+        let outcome = outcome(captured, self.template.failure_is_fine, name)?;
+        let held = self.held(&call.tool).filter(|_| outcome.is_error);
+        let denials: Vec<Denial> = std::iter::from_fn(|| denied.try_recv().ok()).collect();
+        let hint = held.and_then(|held| {
+            let failure = Failure {
+                tool: name,
+                program: Some(&program),
+                directory: &self.dir().ok()?,
+                message: "",
+                data: None,
+                stderr: &stderr,
+                denials: &denials,
+            };
+            failure.hint(&held)
+        });
+        Ok(match hint {
+            Some(hint) => denied::hinted(outcome, &hint),
+            None => outcome,
+        })
+    }
+
+    /// What holds its processes, where something does.
+    fn held(&self, tool: &Tool) -> Option<Held> {
+        let Tool { permit, reads, .. } = tool;
+        let policy = confine::policy(&[], permit, reads, &tool.spec.sandbox, &self.place);
+        let rung = self.place.launcher.walls_rung();
+        Held::by(self.place.holding_tool(tool, policy), rung)
     }
 
     /// The folder in which it starts.
@@ -146,7 +181,7 @@ impl Shell {
         };
         let mut command = Command::new(program, dir, holding).versions_of(self.versions.clone());
         for (name, value) in self.place.granted(permit) {
-            command = command.var(name, value);
+            command = command.var(name, value.into_owned());
         }
         Ok(command)
     }

@@ -14,7 +14,7 @@ pub enum Piece {
 
 /// A `{{…}}` that can't be a placeholder; holds what stands there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("holds `{0}`, which is no placeholder")]
+#[error("contains `{0}`, which is not a placeholder")]
 pub struct BadSlot(pub String);
 
 impl BadSlot {
@@ -62,7 +62,7 @@ pub fn value_of(arguments: &Object, name: &str) -> Result<Option<String>, CallEr
         return Ok(None);
     };
     if text.contains('\0') {
-        return Err(CallError::invalid(format!("`{name}` holds a null byte"))
+        return Err(CallError::invalid(format!("`{name}` contains a null byte"))
             .hint(format!("give `{name}` without null bytes")));
     }
     if text.len() > MAX_VALUE && text.chars().count() > MAX_VALUE {

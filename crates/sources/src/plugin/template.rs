@@ -43,15 +43,15 @@ struct Token {
 pub enum TemplateError {
     #[error("is empty")]
     Empty,
-    #[error("holds a null byte")]
+    #[error("contains a null byte")]
     NullByte,
-    #[error("holds the shell operator `{0}`, but no shell runs it")]
+    #[error("contains the shell operator `{0}`, but no shell runs it")]
     Operator(char),
-    #[error("holds a line break outside quotes, but it is one command")]
+    #[error("contains a line break outside quotes, but it is one command")]
     LineBreak,
-    #[error("holds `{0}`, which a shell would expand, but no shell runs it")]
+    #[error("contains `{0}`, which a shell would expand, but no shell runs it")]
     Expansion(char),
-    #[error("holds the file pattern `{0}` outside quotes, but no shell expands it")]
+    #[error("contains the file pattern `{0}` outside quotes, but no shell expands it")]
     Pattern(char),
     #[error("has a word that begins with `{0}`, which a shell would treat in its own way")]
     WordStart(char),

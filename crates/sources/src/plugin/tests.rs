@@ -326,9 +326,7 @@ fn what_goes_beyond_trust_needs_a_grant() {
 
 #[test]
 fn an_untrusted_file_is_read_and_nothing_else() {
-    let untrusted = Access::Untrusted {
-        project: "p".into(),
-    };
+    let untrusted = Access::untrusted("p");
     let text = file_of(&[tool_with(json!({"permissions": {"canWriteFiles": true}}))]).to_string();
     let loaded = load_in(
         text.as_bytes(),

@@ -6,14 +6,17 @@ use std::time::Duration;
 use serde_json::Value;
 use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::store::CustomTool;
+use toolcrib_core::words::counted;
 use toolcrib_core::{Access, Permit, Problem, Severity, SourceKind};
 
-use super::{content_hash, manifest, recipe, wanted, written};
+use super::{Known, content_hash, manifest, recipe, wanted, written};
 use crate::Place;
-use crate::executable::Home;
+use crate::denied::Lacking;
 use crate::executable::definition::Definition;
 use crate::executable::run::one_of;
+use crate::executable::{Home, warned};
 use crate::fields::Report;
+use crate::worker::AT_MOST;
 use crate::{options, permits};
 
 /// Beyond the handshake's own limit: starting, and ending what was started.
@@ -48,15 +51,35 @@ pub enum Yes {
 }
 
 impl Yes {
-    fn permit(self, tool: &CustomTool, place: &Place) -> Permit {
+    /// The same as a call would have.
+    async fn permit(self, tool: &CustomTool, known: Known, place: &Place) -> Permit {
+        let looked_at = tool.clone();
+        let content = tokio::task::spawn_blocking(move || content_hash(&looked_at)).await;
+        let granted = {
+            let grants = place.grants.borrow();
+            grants.for_tool(REGISTERED, &tool.name, &content.unwrap_or_default())
+        };
         let permit = match self {
-            Yes::Declared => wanted(tool, place).asks,
-            Yes::Granted => {
-                let grants = place.grants.borrow();
-                grants.for_tool(REGISTERED, &tool.name, &tool.content_hash)
-            }
+            // What has no name yet was granted nothing.
+            Yes::Declared if known == Known::Unnamed => wanted(tool, place).asks,
+            Yes::Declared => wanted(tool, place).asks.join(&granted),
+            Yes::Granted => granted,
         };
         permits::located(&permit, place)
+    }
+
+    /// What to do about what the walls kept a program from.
+    fn remedy(self, lacking: &Lacking, tool: &CustomTool) -> String {
+        let kept = format!("the sandbox kept it from {}", lacking.words());
+        match (self, lacking.is_exec()) {
+            (Yes::Granted, _) => lacking.hint(&tool.name).to_string(),
+            (Yes::Declared, true) => format!(
+                "{kept}; if it should, register it with `--exec`, or with \"permissions\": {{\"canExecuteCommands\": true}}"
+            ),
+            (Yes::Declared, false) => format!(
+                "{kept}; if it should, declare that in \"permissions\" and \"sandbox\" when you register it"
+            ),
+        }
     }
 }
 
@@ -69,12 +92,15 @@ pub async fn examine(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Examina
         warnings: Vec::new(),
     };
     let mut report = Report::without_file(SourceKind::Registered);
-    match said(tool, yes, place, &mut report).await {
+    match said(tool, yes, Known::ByName, place, &mut report).await {
         Ok(Some(said)) => complete(&mut found, &said, &mut report),
         Ok(None) => {}
         Err(error) => found.errors.push(error),
     }
     if found.errors.is_empty() && !report.failed {
+        found
+            .warnings
+            .extend(will_start_others(tool, yes, place).await);
         found.asks = usable(&found.tool, place, &mut report).unwrap_or_default();
     }
     for problem in report.finish() {
@@ -94,7 +120,7 @@ pub async fn examine(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Examina
 /// The name that a program gives itself, for whoever registers it without one.
 pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<String, Vec<String>> {
     let mut report = Report::without_file(SourceKind::Registered);
-    let said = said(tool, Yes::Declared, place, &mut report)
+    let said = said(tool, Yes::Declared, Known::Unnamed, place, &mut report)
         .await
         .map_err(|error| vec![error])?;
     let problems = report.finish();
@@ -115,17 +141,30 @@ pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<Str
 async fn said(
     tool: &CustomTool,
     yes: Yes,
+    known: Known,
     place: &Arc<Place>,
     report: &mut Report<'_>,
 ) -> Result<Option<Value>, String> {
     let Some(manifest) = manifest(&written(tool), place, report).filter(|_| !report.failed) else {
         return Ok(None);
     };
-    let recipe = recipe(tool, &manifest, &yes.permit(tool, place), place);
-    let limit = place.workers.limits().handshake + MARGIN;
+    let permit = yes.permit(tool, known, place).await;
+    let recipe = recipe(tool, &manifest, &permit, known, place);
+    // The handshake has a clock of its own, and ends before this.
+    let limit = place.workers.limits().handshake * AT_MOST + MARGIN;
     let hello = match tokio::time::timeout(limit, place.workers.try_out(&recipe)).await {
         Ok(Ok(hello)) => hello,
-        Ok(Err(fault)) => return Err(format!("the program can't be used: {}", fault.message())),
+        Ok(Err(fault)) => {
+            let lacking = recipe.held(&place.launcher).and_then(|held| {
+                let told = fault.lacking(&tool.name, place.directory(), &held);
+                told.or_else(|| Lacking::other_program(&recipe.starts_other()?, &held))
+            });
+            let why = format!("the program can't be used: {}", fault.message());
+            return Err(match lacking {
+                Some(lacking) => format!("{}; {}", why.trim_end(), yes.remedy(&lacking, tool)),
+                None => why,
+            });
+        }
         Err(_) => {
             return Err(format!(
                 "the program did not start and end within {} s",
@@ -147,8 +186,8 @@ async fn said(
                 let names = tools.iter().filter_map(|one| one.get("name")?.as_str());
                 let names: Vec<&str> = names.take(10).collect();
                 Err(format!(
-                    "the program has {} tools and none named `{}`; register it under one of their names: {}",
-                    tools.len(),
+                    "the program has {} and none named `{}`; register it under one of these names: {}",
+                    counted(tools.len(), "tool"),
                     tool.name,
                     names.join(", ")
                 ))
@@ -157,13 +196,23 @@ async fn said(
     }
 }
 
+/// What is to be said of a script that starts other programs, and may not.
+async fn will_start_others(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Option<String> {
+    let mut report = Report::without_file(SourceKind::Registered);
+    let manifest = manifest(&written(tool), place, &mut report)?;
+    let permit = yes.permit(tool, Known::ByName, place).await;
+    let recipe = recipe(tool, &manifest, &permit, Known::ByName, place);
+    let (what, hint) = warned(&recipe, &tool.name, place)?;
+    Some(format!("{what}; {hint}"))
+}
+
 /// Fills in what is missing and compares the rest. What is stored stands.
 fn complete(found: &mut Examination, said: &Value, report: &mut Report) {
     let text = |key: &str| said.get(key).and_then(Value::as_str).map(str::trim);
     let Examination { tool, warnings, .. } = found;
     let mut differs = |what: &str| {
         warnings.push(format!(
-            "the program says another {what} than is stored; what is stored stands"
+            "the program says another {what} than the stored one; the stored one is used"
         ));
     };
     if let Some(name) = text("name").filter(|name| *name != tool.name) {

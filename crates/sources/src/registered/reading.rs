@@ -50,7 +50,7 @@ pub fn read(
         RegistrationKind::Change(tool) => {
             let name = body.get("name").filter(|name| !name.is_null());
             if name.is_some_and(|name| *name != tool.name.as_str()) {
-                let hint = "register it anew under the other name, then remove this one";
+                let hint = "register it again under the other name, then remove this one";
                 report.invalid("name", "can't be changed", hint);
             }
             written(tool)
@@ -187,8 +187,7 @@ fn reveal(map: &mut Map<String, Value>, into: &RegistrationKind, report: &mut Re
             Some(kept) => *value = kept.as_str().into(),
             None => {
                 let shown: String = name.chars().take(60).collect();
-                let what =
-                    format!("is `{HIDDEN}`, which stands for a value that is kept; there is none");
+                let what = format!("is `{HIDDEN}`, which means a stored value, and there is none");
                 report.invalid(&format!("env.{shown}"), &what, "give the value itself");
             }
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolcrib_core::store::{CustomTool, StoreError};
-use toolcrib_core::{Crib, Severity};
+use toolcrib_core::{Crib, Loading, Severity};
 
 use super::{RegisteredSource, RegistrationKind, read};
 use crate::builtin::BuiltinSource;
@@ -108,19 +108,13 @@ async fn a_store_that_takes_long_holds_up_nobody() {
         registered: true,
         ..Configuration::default()
     };
-    let mut heard = crib.changes();
-    let opening = open(crib.clone(), place, list, configuration, Follow::Changes);
-    let opening = tokio::spawn(opening);
-    while crib.owners_view().get("git-status").is_none() {
-        heard.recv().await.unwrap();
-    }
-    assert!(crib.owners_view().get("a").is_none());
-    assert!(!opening.is_finished(), "what is on its way is waited for");
+    let _sources = open(crib.clone(), place, list, configuration, Follow::Changes).await;
+    let view = crib.owners_view();
+    assert!(view.get("git-status").is_some() && view.get("a").is_none());
+    assert_eq!(crib.loading(), Loading::Describing, "more is on its way");
     book.answers.send_replace(true);
-    let _sources = opening.await.unwrap();
-    while crib.owners_view().get("a").is_none() {
-        heard.recv().await.unwrap();
-    }
+    crib.loaded(Loading::Done).await;
+    assert!(crib.owners_view().get("a").is_some());
 }
 
 fn object(value: Value) -> serde_json::Map<String, Value> {

@@ -42,7 +42,9 @@ impl Interpreter {
             false => on_path(name, place, own),
         };
         program.and_then(Interpreter::at).ok_or_else(|| {
-            format!("`{name}`, which the setting `{setting}` names, is no program that can be run")
+            format!(
+                "`{name}`, which the setting `{setting}` names, is not a program that can be run"
+            )
         })
     }
 

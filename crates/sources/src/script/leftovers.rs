@@ -82,6 +82,14 @@ pub fn prune(cache: &Path) {
         let entries = std::fs::read_dir(cache.join(place));
         for entry in entries.into_iter().flatten().flatten() {
             let folder = entry.path();
+            // Of an install that failed nothing else may be left.
+            if folder.extension().is_some_and(|end| end == "failed")
+                && entry
+                    .metadata()
+                    .is_ok_and(|meta| is_old(&meta).unwrap_or(false))
+            {
+                let _ = std::fs::remove_file(&folder);
+            }
             if entry.file_type().is_ok_and(|kind| kind.is_dir())
                 && let Err(error) = prune_one(&folder)
             {
@@ -91,11 +99,13 @@ pub fn prune(cache: &Path) {
     }
 }
 
+fn is_old(meta: &std::fs::Metadata) -> io::Result<bool> {
+    let age = meta.modified()?.elapsed().unwrap_or_default();
+    Ok(age > KEPT)
+}
+
 fn prune_one(folder: &Path) -> io::Result<()> {
-    let old = |meta: &std::fs::Metadata| {
-        let age = meta.modified()?.elapsed().unwrap_or_default();
-        io::Result::Ok(age > KEPT)
-    };
+    let old = is_old;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     if name.ends_with(".draft") || name.ends_with(".gone") {
         // Somebody ended in the middle of making or removing it.
@@ -115,7 +125,7 @@ fn prune_one(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     let gone = beside(folder, &format!("{}.gone", std::process::id()));
-    for end in ["complete", "lock"] {
+    for end in ["complete", "lock", "failed"] {
         let _ = std::fs::remove_file(beside(folder, end));
     }
     std::fs::rename(folder, &gone)?;

@@ -119,7 +119,7 @@ impl Language for MadeUp {
 mod tests {
     use std::sync::Arc;
 
-    use toolcrib_core::{Access, Caller, Context, Crib, Request, Scope};
+    use toolcrib_core::{Access, Caller, Context, Crib, Loading, Request, Scope};
 
     use super::*;
     use crate::testing::{NothingKept, crib, running_place};
@@ -148,7 +148,8 @@ mod tests {
         };
         let source = FolderSource::new(place.clone(), Arc::new(NothingKept));
         let list = vec![Box::new(source) as Box<dyn crate::source::Source>];
-        open(crib.clone(), place, list, configuration, Follow::Nothing).await;
+        let _sources = open(crib.clone(), place, list, configuration, Follow::Nothing).await;
+        crib.loaded(Loading::Done).await;
         crib
     }
 
@@ -182,9 +183,7 @@ mod tests {
     async fn of_an_untrusted_project_its_text_is_read_and_nothing_runs() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let access = Access::Untrusted {
-            project: root.join("project"),
-        };
+        let access = Access::untrusted(root.join("project"));
         let crib = opened(&root, access.clone(), "tool hello good day\n").await;
         let view = crib.owners_view();
         let tool = view.get("hello").unwrap();

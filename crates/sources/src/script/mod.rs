@@ -220,6 +220,15 @@ pub fn read(
             return broken(problems);
         }
     };
+    let other = match script.has_tools() {
+        true => None,
+        false => script.something_else(),
+    };
+    if let Some((what, hint)) = other {
+        let problem = Problem::error(home.source, ErrorType::Validation, what).hint(hint);
+        problems.push(problem.file(&script.file).warning());
+        return broken(problems);
+    }
     if let Access::Untrusted { .. } = origin.access {
         return ready_with(unasked(&script, &home, place), problems);
     }
@@ -232,13 +241,16 @@ pub fn read(
         Ok(script) => match script.remembered() {
             Some(known) if known.afresh => Description::Remembered {
                 known,
-                tool: Box::new(script.renewed()),
+                tool: Arc::new(script.renewed()),
                 problems,
             },
             Some(known) => ready_with(known, problems),
-            None => Description::Wanted {
-                tool: Box::new(script),
-                problems,
+            None => match script.put_off() {
+                Some(waiting) => ready_with(waiting, problems),
+                None => Description::Wanted {
+                    tool: Arc::new(script),
+                    problems,
+                },
             },
         },
         Err(problem) => {
@@ -291,5 +303,5 @@ fn finding_problem(script: &Script, file: &Path, finding: &Finding) -> Problem {
     Problem::error(source, ErrorType::Security, message)
         .file(file)
         .at(finding.at.line as usize, finding.at.column as usize)
-        .hint("look at this place before you let agents call the tool; docs/guides/scan.md says what is looked for")
+        .hint("look at this line before you let agents call the tool; `toolcrib help scan` explains it")
 }

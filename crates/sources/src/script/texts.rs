@@ -241,6 +241,50 @@ impl Script {
         self.declared().next().is_some()
     }
 
+    /// The script's own text.
+    fn own_text(&self) -> &str {
+        let text = self.texts.get(&self.file);
+        text.map_or("", |one| one.text.as_ref())
+    }
+
+    /// Is it a program that speaks the protocol itself, rather than a file with tools for the host?
+    pub fn is_program(&self) -> bool {
+        let text = self.own_text();
+        let speaks = ["jsonrpc", "initialize", "execute"];
+        text.starts_with("#!") && !self.has_tools() && speaks.iter().all(|word| text.contains(word))
+    }
+
+    /// What a file without tools is instead, where its text tells, and what to do about it.
+    pub fn something_else(&self) -> Option<(&'static str, &'static str)> {
+        let text = self.own_text();
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        let imports = |module: &str| {
+            let mut lines = text.lines().map(str::trim_start);
+            lines.any(|line| {
+                let line = line.strip_prefix("from ").or(line.strip_prefix("import "));
+                line.is_some_and(|line| line.starts_with(module))
+            })
+        };
+        let server = imports("fastmcp")
+            || imports("mcp.server")
+            || has(&[
+                "@modelcontextprotocol/sdk/server",
+                "from \"fastmcp\"",
+                "from 'fastmcp'",
+            ]);
+        if server {
+            return Some((
+                "it is an MCP server, and not a file of tools",
+                "servers of others come in a later version; until then connect your agents to it directly, or make its functions tools (docs/guides/python-tool.md, typescript-tool.md)",
+            ));
+        }
+        let unmarked = imports("toolcrib") && text.contains("def ") && !text.contains("@tool");
+        unmarked.then_some((
+            "it imports `toolcrib` and marks no function as a tool",
+            "write `@tool` on the line above the function; a file that only helps others is called `_name.py`",
+        ))
+    }
+
     /// Can there be a tool in it at all?
     pub fn may_have_tools(&self) -> bool {
         let word = self.language.word().as_bytes();
@@ -318,7 +362,7 @@ impl Script {
                 ),
                 Cause::Budget => (
                     format!("it takes too much to scan: {}", error.message),
-                    "make it smaller or simpler; docs/guides/scan.md lists what a file may hold",
+                    "make it smaller or simpler; `toolcrib help scan` lists what a file may hold",
                 ),
             };
             let problem = Problem::error(source, ErrorType::Syntax, message)
@@ -359,7 +403,7 @@ impl Script {
 fn not_utf8(bytes: &[u8], error: Utf8Error) -> String {
     let before = &bytes[..error.valid_up_to()];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    format!("is not UTF-8: line {line} has bytes that are no character")
+    format!("is not UTF-8: line {line} has bytes that are not a character")
 }
 
 #[cfg(test)]
@@ -420,6 +464,6 @@ mod tests {
             problem.message
         );
         assert_eq!(problem.line, Some(2));
-        assert!(problem.hint.to_string().contains("docs/guides/scan.md"));
+        assert!(problem.hint.to_string().contains("toolcrib help scan"));
     }
 }

@@ -268,7 +268,7 @@ fn runtime(place: &Place, bun: Option<Position>, own: bool) -> Result<Runtime, N
                 at.line,
                 found.name()
             ),
-            hint: "install Bun, for instance with `npm install -g bun`, or take Node's way to do it",
+            hint: "install Bun, for instance with `npm install -g bun`, or use Node's way to do it",
         });
     }
     // None of them reads settings of the folder that it starts in: those may preload code, map names of packages to other

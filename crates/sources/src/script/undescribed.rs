@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toolcrib_core::{
-    BoxFuture, Call, CallError, CallResult, ErrorType, Mask, Permit, Problem, Retries, Run, Scope,
+    BoxFuture, Call, CallError, CallResult, ErrorType, Mask, Pending, Permit, Problem, Retries,
+    Run, Scope,
 };
 
 use super::language::Launching;
 use super::unasked;
 use super::{Around, Script};
-use crate::Place;
 use crate::confine::Workshop;
 use crate::description::{Afterwards, Undescribed};
 use crate::executable::Home;
@@ -22,6 +22,7 @@ use crate::install::packages::Packages;
 use crate::install::{Install, Mode, Progress};
 use crate::origin::Loaded;
 use crate::worker::{Blueprint, Fault, Greeting, Keep, Key, NOT_LOADED, said as said_by_tool};
+use crate::{Place, put_off};
 
 /// A script that may still have to be asked what it has.
 pub struct UndescribedScript {
@@ -59,6 +60,32 @@ impl Undescribed for UndescribedScript {
 
     fn describe(&self, afterwards: Afterwards) -> BoxFuture<'_, Loaded> {
         Box::pin(self.ask(afterwards))
+    }
+
+    fn meanwhile(&self) -> Loaded {
+        let mut loaded = unasked(&self.script, &self.home, &self.place);
+        let why = "it is being loaded".to_owned();
+        pend(
+            &mut loaded,
+            Pending::Description,
+            why,
+            "call it again in a moment",
+        );
+        loaded
+    }
+
+    fn put_off(&self, why: &Problem) {
+        put_off::keep(self.place.descriptions.as_ref(), &self.key, why);
+    }
+}
+
+/// None of these tools can be called yet, for this reason.
+fn pend(loaded: &mut Loaded, pending: Pending, why: String, hint: &'static str) {
+    for tool in &mut loaded.tools {
+        let why = why.clone();
+        let tool = Arc::make_mut(tool);
+        tool.run = Arc::new(Waiting { why, hint });
+        tool.pending = Some(pending);
     }
 }
 
@@ -167,10 +194,7 @@ impl UndescribedScript {
     /// The same while its packages are not there.
     fn waiting(&self, why: String, hint: &'static str) -> Loaded {
         let mut loaded = self.as_text_tells();
-        for tool in &mut loaded.tools {
-            let why = why.clone();
-            Arc::make_mut(tool).run = Arc::new(Waiting { why, hint });
-        }
+        pend(&mut loaded, Pending::Preparation, why.clone(), hint);
         let problem = Problem::error(self.home.source, ErrorType::Import, why).warning();
         loaded
             .problems
@@ -201,12 +225,40 @@ impl UndescribedScript {
             )),
             Progress::Failed(why) => {
                 let problem = Problem::error(self.home.source, ErrorType::Import, why.message);
-                let refused = self.refused(problem.hint(why.hint));
-                Some(Loaded {
-                    waits: true,
-                    ..refused
-                })
+                Some(self.waiting_for_another_try(problem.hint(why.hint)))
             }
+        }
+    }
+
+    /// What there is to say as long as it is not asked again, because that failed and took long.
+    pub fn put_off(&self) -> Option<Loaded> {
+        let Place {
+            descriptions,
+            forgiven,
+            installs,
+            ..
+        } = &*self.place;
+        if installs.is_wanted(&self.script.file) {
+            return None;
+        }
+        let why = put_off::read(descriptions.as_ref(), &self.key, forgiven, self.home.source)?;
+        Some(self.waiting_for_another_try(why))
+    }
+
+    /// Its tools as far as the text tells, and why they can't be called before somebody has tried again.
+    fn waiting_for_another_try(&self, problem: Problem) -> Loaded {
+        let mut loaded = self.as_text_tells();
+        let hint = "`toolcrib errors` says what to do; `toolcrib reload` tries again";
+        pend(
+            &mut loaded,
+            Pending::Preparation,
+            problem.message.clone(),
+            hint,
+        );
+        loaded.problems.push(problem.file(&self.script.file));
+        Loaded {
+            waits: true,
+            ..loaded
         }
     }
 
@@ -289,7 +341,7 @@ impl UndescribedScript {
                 said["message"] = error.message.into();
                 self.said(&said)
             }
-            Fault::Handshake(ms) => {
+            Fault::Handshake { ms, .. } => {
                 let message = format!("it was not loaded within {ms} ms");
                 Problem::error(source, ErrorType::Timeout, message)
                     .hint("do slow work inside the tool's function, not where the file is loaded")
@@ -344,13 +396,11 @@ impl UndescribedScript {
         for one in &definitions {
             report.failed = false;
             let retries = Retries::default();
-            let tool = one.tool(
-                &shown,
-                retries,
-                Some(&self.workshop),
-                &self.place,
-                &mut report,
-            );
+            // Only the processes of the very tool that names them get its variables and secrets.
+            let (vars, secrets) = one.variables(&mut report);
+            let workshop = self.workshop.clone().with_variables(vars);
+            let workshop = Some(workshop.with_secrets(secrets));
+            let tool = one.tool(&shown, retries, workshop.as_ref(), &self.place, &mut report);
             tools.extend(tool.map(|mut tool| {
                 Arc::make_mut(&mut tool).interpreter = Some(self.program.clone());
                 tool

@@ -1,11 +1,15 @@
 //! What goes wrong between the crib and a worker, and what the caller is told of it.
 
-use serde_json::json;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolcrib_core::words::counted;
 use toolcrib_core::words::{CommandLine, line};
 use toolcrib_core::{CallError, CallResult, ErrorCode, Hint, Outcome};
 use toolcrib_sandbox::StartError;
 
 use super::message::{NOT_LOADED, RpcError};
+use crate::denied::{Failure, Held, Lacking};
 use crate::process::start_error;
 use crate::safe::Unread;
 
@@ -15,8 +19,11 @@ pub enum Fault {
     Start(StartError),
     /// A secret that it needs could not be read, so nothing was started.
     Secret(Unread),
-    /// It was not ready in time; the milliseconds it was given.
-    Handshake(u128),
+    /// It was not ready in time; the milliseconds it was given, and what it said meanwhile.
+    Handshake {
+        ms: u128,
+        said: String,
+    },
     /// It greeted in a way that is not understood.
     Greeting(String),
     /// It answered the greeting with an error.
@@ -33,6 +40,12 @@ pub enum Fault {
     /// The crib is shutting down.
     Closing,
     Queue(usize),
+    /// The call's time was over before a worker had time for it.
+    Waited,
+    /// The call's time was over before its worker was ready.
+    Starting,
+    /// The same, while as many workers of other tools as there may be were busy.
+    Crowded(usize),
     /// It failed too often; the next start is tried in so many milliseconds.
     Resting(u128, String),
 }
@@ -71,7 +84,7 @@ impl Fault {
     pub fn is_failure(&self) -> bool {
         match self {
             Fault::Start(_)
-            | Fault::Handshake(_)
+            | Fault::Handshake { .. }
             | Fault::Greeting(_)
             | Fault::Refused(_)
             | Fault::Unready(_)
@@ -81,8 +94,44 @@ impl Fault {
             | Fault::Rpc(_)
             | Fault::Closing
             | Fault::Queue(_)
+            | Fault::Waited
+            | Fault::Starting
+            | Fault::Crowded(_)
             | Fault::Resting(..) => false,
         }
+    }
+
+    /// What its process said beside its answers, before it came to this.
+    pub fn said(&self) -> &str {
+        match self {
+            Fault::Handshake { said, .. } => said,
+            Fault::Refused(error) | Fault::Rpc(error) => &error.said,
+            Fault::Unready(how) | Fault::Ended { how, .. } => &how.stderr,
+            Fault::Resting(_, last) => last,
+            _ => "",
+        }
+    }
+
+    /// What its answer says of it beside the words.
+    fn data(&self) -> Option<&Value> {
+        match self {
+            Fault::Refused(error) | Fault::Rpc(error) => error.data.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What the walls kept its process from, where they are to blame.
+    pub fn lacking(&self, tool: &str, directory: &Path, held: &Held) -> Option<Lacking> {
+        let failure = Failure {
+            tool,
+            program: None,
+            directory,
+            message: &self.message(),
+            data: self.data(),
+            stderr: self.said(),
+            denials: &[],
+        };
+        failure.lacking(held)
     }
 
     /// In one line, for a status or a problem.
@@ -90,7 +139,15 @@ impl Fault {
         match self {
             Fault::Start(error) => error.to_string(),
             Fault::Secret(unread) => format!("{}; {}", unread.message, unread.hint),
-            Fault::Handshake(ms) => format!("it did not answer `initialize` within {ms} ms"),
+            Fault::Handshake { ms, said } => {
+                let how = format!("did not answer `initialize` within {ms} ms");
+                let stderr = said.clone();
+                let ending = Ending {
+                    stderr,
+                    ..Ending::of(&how)
+                };
+                format!("it {}", ending.message())
+            }
             Fault::Greeting(what) => format!("its answer to `initialize` {what}"),
             Fault::Refused(error) if error.code == NOT_LOADED => error.message.clone(),
             Fault::Refused(error) => format!(
@@ -103,7 +160,16 @@ impl Fault {
                 format!("it answered with error {}: {}", error.code, error.message)
             }
             Fault::Closing => "the crib is shutting down".to_owned(),
-            Fault::Queue(waiting) => format!("{waiting} calls wait for it already"),
+            Fault::Queue(waiting) => {
+                format!("{} already waiting for it", counted(*waiting, "call"))
+            }
+            Fault::Waited => "the call waited for a free worker until its time was over".to_owned(),
+            Fault::Starting => {
+                "its worker was not ready before the call's time was over".to_owned()
+            }
+            Fault::Crowded(workers) => format!(
+                "all {workers} workers that this crib may have were busy until the call's time was over"
+            ),
             Fault::Resting(_, last) => last.clone(),
         }
     }
@@ -131,10 +197,10 @@ impl Fault {
                     .hint(hint.map_or_else(|| "fix the file and save it".to_owned(), said))
                     .unreached()
             }
-            Fault::Handshake(_) | Fault::Greeting(_) | Fault::Refused(_) => {
+            Fault::Handshake { .. } | Fault::Greeting(_) | Fault::Refused(_) => {
                 CallError::unavailable(format!("the tool `{name}` can't be used: {told}"))
                     .hint(format!(
-                        "run the program by hand and type the request of docs/reference/worker-protocol.md; `{}` shows what it said",
+                        "run the program by hand and type a request (`toolcrib help worker-protocol`); `{}` shows what it said",
                         logs(name)
                     ))
                     .unreached()
@@ -150,7 +216,7 @@ impl Fault {
                 "the tool `{name}` did not understand the crib: {} ({})",
                 error.message, error.code
             ))
-            .hint("its program must answer `initialize`, `execute` and `health`; see docs/reference/worker-protocol.md"),
+            .hint("its program must answer `initialize`, `execute` and `health`; see `toolcrib help worker-protocol`"),
             Fault::Closing => CallError::unavailable(told)
                 .hint("call again once it serves")
                 .unreached(),
@@ -158,7 +224,25 @@ impl Fault {
                 ErrorCode::LimitReached,
                 format!("the tool `{name}` is busy: {told}"),
             )
-            .hint("wait for some of them to end, or raise its `poolSize`"),
+            .hint("wait for some of them to end, or raise the `poolSize` of a program or the `concurrency` of a file"),
+            Fault::Waited => CallError::new(
+                ErrorCode::TimedOut,
+                format!("the tool `{name}` is busy: {told}, and never started"),
+            )
+            .hint("raise the tool's `poolSize`, or let its worker take several calls at once (`concurrency` in its answer to `initialize`)")
+            .unreached(),
+            Fault::Crowded(_) => CallError::new(
+                ErrorCode::TimedOut,
+                format!("the call of `{name}` never started: {told}"),
+            )
+            .hint("call less at once, or raise the setting `max_workers`")
+            .unreached(),
+            Fault::Starting => CallError::new(
+                ErrorCode::TimedOut,
+                format!("the call of `{name}` never started: {told}"),
+            )
+            .hint("call again: the worker goes on starting; or raise the tool's `timeoutMs`")
+            .unreached(),
             Fault::Resting(ms, _) => CallError::unavailable(format!(
                 "the tool `{name}` failed several times in a row and is tried again in {ms} ms; the last time {told}"
             ))
@@ -220,7 +304,7 @@ pub fn answered(error: RpcError, name: &str) -> CallResult {
             ErrorCode::TimedOut,
             format!("`{name}` says it ran out of time: {said}"),
         )
-        .hint("ask for less at once, or raise the tool's `timeoutMs`")),
+        .hint("ask for less at once, or raise the tool's `timeoutMs` (in Python `timeout_ms`)")),
         RpcError::PARSE | RpcError::INVALID_REQUEST | RpcError::METHOD_NOT_FOUND => {
             Err(Fault::Rpc(error).into_call_error(name))
         }

@@ -1,5 +1,6 @@
 //! The right to use a worker, given back however the call ends.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::pool::Pool;
@@ -14,8 +15,8 @@ pub struct Lease {
 enum Seat {
     /// One of the calls that this worker takes at once.
     Lane(Arc<Worker>),
-    /// A worker may be started.
-    Start,
+    /// A worker may be started, for one tool only where it is named.
+    Start(Option<Arc<str>>),
     /// Given back already.
     Gone,
 }
@@ -28,10 +29,10 @@ impl Lease {
         }
     }
 
-    pub fn start(pool: Arc<Pool>) -> Lease {
+    pub fn start(pool: Arc<Pool>, only: Option<Arc<str>>) -> Lease {
         Lease {
             pool,
-            seat: Seat::Start,
+            seat: Seat::Start(only),
         }
     }
 
@@ -39,13 +40,16 @@ impl Lease {
     pub fn worker(&self) -> Option<&Arc<Worker>> {
         match &self.seat {
             Seat::Lane(worker) => Some(worker),
-            Seat::Start | Seat::Gone => None,
+            Seat::Start(_) | Seat::Gone => None,
         }
     }
 
-    /// The right to start a worker became a lane of the one that was started.
-    pub fn started(&mut self, worker: Arc<Worker>) {
-        self.seat = Seat::Lane(worker);
+    /// The right to start a worker became a lane of the one that was started; the tool that it is for, where it is one's.
+    pub fn started(&mut self, worker: Arc<Worker>) -> Option<Arc<str>> {
+        match std::mem::replace(&mut self.seat, Seat::Lane(worker)) {
+            Seat::Start(only) => only,
+            Seat::Lane(_) | Seat::Gone => None,
+        }
     }
 }
 
@@ -53,7 +57,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.seat, Seat::Gone) {
             Seat::Gone => {}
-            Seat::Start => self.pool.not_started(),
+            Seat::Start(only) => self.pool.not_started(&only),
             Seat::Lane(worker) => match worker.given_up() {
                 None => self.pool.give_back(&worker),
                 Some(given_up) => give_up(self.pool.clone(), worker, given_up),
@@ -73,14 +77,21 @@ fn give_up(pool: Arc<Pool>, worker: Arc<Worker>, given_up: GivenUp) {
         pool.discard(&worker);
         return;
     };
+    pool.doubt(&worker);
     runtime.spawn(async move {
-        let ended = async {
+        let mut ended = pin!(async {
             worker.cancel(given_up.id).await;
             matches!(given_up.answer.await, Ok(Ok(_)))
-        };
-        let grace = pool.limits().cancel_grace;
-        match tokio::time::timeout(grace, ended).await {
-            Ok(true) => pool.give_back(&worker),
+        });
+        // Calls that come meanwhile wait for it half of its time, then for another worker.
+        let half = pool.limits().cancel_grace / 2;
+        let mut in_time = tokio::time::timeout(half, &mut ended).await;
+        if in_time.is_err() {
+            pool.replace(&worker);
+            in_time = tokio::time::timeout(half, ended).await;
+        }
+        match in_time {
+            Ok(true) => pool.undoubted(&worker),
             _ => pool.discard(&worker),
         }
     });

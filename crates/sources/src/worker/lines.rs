@@ -5,18 +5,23 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::message::Message;
+use super::message::{Message, NoMessage};
+use super::salvage;
 
 /// The largest message.
 pub const MAX_MESSAGE: usize = 10 * 1_024 * 1_024;
 /// How much a worker may print between two messages.
 const MAX_NOISE: usize = 64 * 1_024 * 1_024;
 const CHUNK: usize = 64 * 1_024;
+/// What some programs write before their first letter.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug, PartialEq)]
 pub enum Line {
     Message(Box<Message>),
     Text(String),
+    /// The answer that the text before it was meant to be, and why it is none.
+    Unreadable(Box<Message>),
 }
 
 /// Why nothing more is read of a worker.
@@ -132,6 +137,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         match &line {
             Line::Message(_) => self.noise = 0,
             Line::Text(text) => self.noise += text.len() + 1,
+            Line::Unreadable(_) => {}
         }
         if self.noise > MAX_NOISE {
             return Err(Overflow::Noise);
@@ -172,7 +178,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
         (self.start, self.scanned) = (0, 0);
         let pending = std::mem::take(&mut self.pending);
-        self.text(&pending.text);
+        self.salvaged(pending.text.as_bytes(), "it ends in the middle");
     }
 
     /// Decides what a line is.
@@ -197,27 +203,44 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
             Err(error) if error.is_unfinished() => self.pending.tried += self.pending.text.len(),
             // The beginning was none: this line may well be a message of its own.
-            Err(_) => {
+            Err(error) => {
                 let pending = std::mem::take(&mut self.pending).text;
-                let before = pending.rsplit_once('\n').map_or("", |(before, _)| before);
-                self.text(before);
-                self.fresh(line);
+                match Message::parse(line) {
+                    Err(_) => self.unreadable(pending.as_bytes(), &error),
+                    Ok(message) => {
+                        let before = pending.rsplit_once('\n').map_or("", |(before, _)| before);
+                        self.unreadable(before.as_bytes(), &error);
+                        self.ready.push_back(Line::Message(Box::new(message)));
+                    }
+                }
             }
         }
     }
 
     fn fresh(&mut self, line: &[u8]) {
-        if line[0] != b'{' {
-            self.text(&String::from_utf8_lossy(line));
+        let bare = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        if bare.first() != Some(&b'{') {
+            self.salvaged(line, "it does not begin with `{`");
             return;
         }
-        match Message::parse(line) {
+        match Message::parse(bare) {
             Ok(message) => self.ready.push_back(Line::Message(Box::new(message))),
             Err(error) if error.is_unfinished() => {
                 self.pending.push(line);
             }
-            Err(_) => self.text(&String::from_utf8_lossy(line)),
+            Err(error) => self.unreadable(line, &error),
         }
+    }
+
+    /// A text that is no message: for the log, and for whoever waits for the answer that it was meant to be.
+    fn unreadable(&mut self, text: &[u8], why: &NoMessage) {
+        self.salvaged(text, &why.to_string());
+    }
+
+    fn salvaged(&mut self, text: &[u8], why: &str) {
+        self.text(&String::from_utf8_lossy(text));
+        let answer = salvage::answer(text, why).map(|answer| Line::Unreadable(Box::new(answer)));
+        self.ready.extend(answer);
     }
 
     fn text(&mut self, text: &str) {

@@ -56,6 +56,8 @@ pub struct RpcError {
     pub code: i64,
     pub message: String,
     pub data: Option<Value>,
+    /// What the worker said beside its answers while it worked on this.
+    pub said: Box<str>,
 }
 
 impl RpcError {
@@ -67,6 +69,16 @@ impl RpcError {
     /// What the tool's own failures are called.
     pub const FAILED: i64 = -32001;
 
+    /// A result came without an id that could be somebody's.
+    pub fn nobodys() -> RpcError {
+        RpcError {
+            code: RpcError::FAILED,
+            message: "the tool's answer has no `id` that was asked for".to_owned(),
+            data: None,
+            said: Box::default(),
+        }
+    }
+
     /// An error as it is written. One that can't be read is an error all the same, or its caller would wait in vain.
     fn written(raw: &RawValue) -> RpcError {
         match serde_json::from_str(raw.get()) {
@@ -75,6 +87,7 @@ impl RpcError {
                 code: RpcError::FAILED,
                 message: format!("the tool failed, and what it says of it can't be read: {error}"),
                 data: None,
+                said: Box::default(),
             },
         }
     }
@@ -91,6 +104,7 @@ impl RpcError {
                 code: 0,
                 message,
                 data: None,
+                said: Box::default(),
             };
         };
         let code = map.get("code");
@@ -101,14 +115,17 @@ impl RpcError {
                 .unwrap_or_default(),
             message: map.get("message").map(text).unwrap_or_default(),
             data: map.remove("data").filter(|data| !data.is_null()),
+            said: Box::default(),
         }
     }
 }
 
 /// Why a line is no message.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NoMessage {
+    #[error("{0}")]
     Json(serde_json::Error),
+    #[error("it has neither a result nor an error")]
     Shape,
 }
 
@@ -156,7 +173,7 @@ impl Message {
             (None, None) => return Err(NoMessage::Shape),
         };
         Ok(Message::Answer {
-            id: raw.id.map(|id| number(&id).unwrap_or(NOBODY)),
+            id: raw.id.and_then(|id| asked(&id)),
             result,
         })
     }
@@ -168,17 +185,27 @@ fn result(raw: &RawValue) -> Result<Json, RpcError> {
         code: RpcError::FAILED,
         message: format!("the tool's result can't be read: {error}"),
         data: None,
+        said: Box::default(),
     })
 }
 
 /// An id that no request has.
 const NOBODY: u64 = 0;
 
+/// The id of a request; nothing where it could be none of ours, and one that nobody has where it is not ours.
+fn asked(id: &Value) -> Option<u64> {
+    let plain = matches!(id, Value::String(_) | Value::Number(_));
+    plain.then(|| number(id).unwrap_or(NOBODY))
+}
+
 /// Our ids are numbers in strings; they may come back as either.
 pub fn number(id: &Value) -> Option<u64> {
     match id {
         Value::String(text) => text.parse().ok(),
-        Value::Number(number) => number.as_u64(),
+        Value::Number(number) => number.as_u64().or_else(|| {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0)?;
+            (0.0..1e15).contains(&whole).then_some(whole as u64)
+        }),
         _ => None,
     }
 }

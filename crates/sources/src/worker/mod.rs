@@ -3,21 +3,25 @@
 //! A worker speaks JSON-RPC 2.0 over its stdin and stdout (`docs/reference/worker-protocol.md`). Every language's host
 //! and every executable speaks the same, so there is one worker, one pool, one protocol:
 //!
-//! * [`lines`] cuts stdout into messages and everything else, [`message`] says what a message is.
+//! * [`lines`] cuts stdout into messages and everything else, [`message`] says what a message is, [`salvage`] whose answer
+//!   one was that can't be read.
 //! * [`process`] is one worker: started, greeted, asked, cancelled, ended.
 //! * [`pool`] hands workers out: bounded in number, queue and time; [`lease`] gives each one back however a call ends.
 //! * [`workers`] knows all pools: it shares them by key, stops what is idle, asks for health, and shuts down.
 //!
 //! Why: `docs/design/0010-workers.md`.
 
+mod budget;
 mod fault;
 mod lease;
 mod lines;
 mod log;
 mod message;
+mod patience;
 mod pool;
 mod process;
 mod request;
+mod salvage;
 mod workers;
 
 #[cfg(test)]
@@ -34,13 +38,17 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use toolcrib_core::{Mask, Retries};
-use toolcrib_sandbox::{Command, Confinement};
+use toolcrib_sandbox::{Command, Confinement, Exec, Launcher};
 
 use crate::code::Code;
+use crate::denied::Held;
 use crate::safe::{Safe, Unread};
+use crate::shell_script;
 
+pub use budget::WorkerBudget;
 pub(crate) use fault::{Fault, answered, said};
 pub(crate) use message::NOT_LOADED;
+pub(crate) use patience::AT_MOST;
 pub use pool::Pool;
 pub(crate) use request::Execute;
 pub use workers::{Key, Workers};
@@ -101,6 +109,23 @@ impl Recipe {
         Ok(read)
     }
 
+    /// The first program that it would start itself, where it is a shell script whose text tells.
+    pub(crate) fn starts_other(&self) -> Option<String> {
+        shell_script::starts_other(&self.program, &self.args, &self.dir)
+    }
+
+    /// Is it a shell script that starts other programs, and may not?
+    fn is_hindered(&self) -> bool {
+        let exec = self.confinement.policy().map(|policy| policy.exec);
+        exec == Some(Exec::Once) && self.starts_other().is_some()
+    }
+
+    /// What holds it, where something does.
+    pub(crate) fn held(&self, launcher: &Launcher) -> Option<Held> {
+        let confinement = self.code.guarded(self.confinement.clone());
+        Held::by(confinement, launcher.walls_rung())
+    }
+
     /// The process that is started, as far as no secret is needed for it.
     fn command(&self) -> Command {
         let confinement = self.code.guarded(self.confinement.clone());
@@ -147,7 +172,7 @@ pub enum Keep {
 pub struct Limits {
     /// The most workers one pool may have.
     pub pool_size: usize,
-    /// How long `initialize` may take.
+    /// How long `initialize` may take, on a machine that is not busy.
     pub handshake: Duration,
     /// How long a `health` request may take.
     pub health: Duration,
@@ -163,6 +188,8 @@ pub struct Limits {
     pub max_calls: u64,
     /// How many calls may wait for a worker of one pool.
     pub queue: usize,
+    /// What the workers of all pools together may use.
+    pub budget: WorkerBudget,
 }
 
 impl Default for Limits {
@@ -177,6 +204,7 @@ impl Default for Limits {
             idle: Duration::from_secs(300),
             max_calls: 10_000,
             queue: 256,
+            budget: WorkerBudget::default(),
         }
     }
 }

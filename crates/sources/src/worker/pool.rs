@@ -2,12 +2,15 @@
 //!
 //! Callers wait in a bounded queue, first come, first served. A worker that dies under a call, breaks the protocol, or
 //! is given up and does not stop, leaves the pool at once and its seat is free for a new one. Failures in a row are
-//! counted: past the tool's `maxRetries` its status is `error`, and starts are spaced out. One answer makes up for all.
+//! counted for each tool ([`failures`]): past its `maxRetries` its status is `error`, and its starts are spaced out. One
+//! answer makes up for all. Until then a tool that has failed has a worker to itself, so that it takes no other's call with it.
 
+mod failures;
 mod health;
 mod outlook;
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +18,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
-use toolcrib_core::{Context, Event, Health, Hidden, Json, Standing, Status};
+use toolcrib_core::{Context, Hidden, Json, Standing};
+
+use failures::Failures;
 
 use super::fault::Fault;
 use super::lease::Lease;
@@ -23,6 +28,9 @@ use super::message::RpcError;
 use super::process::Worker;
 use super::workers::WorkerContext;
 use super::{Keep, Limits, Recipe};
+
+/// What is asked of a worker beside calls of its tools.
+const NO_TOOL: &str = "";
 
 pub struct Pool {
     recipe: Recipe,
@@ -40,12 +48,20 @@ pub struct Pool {
 
 struct State {
     members: Vec<Member>,
-    starting: usize,
-    queue: VecDeque<oneshot::Sender<Lease>>,
+    /// Starts under way: whose worker it will be, where it will be one tool's own.
+    starting: Vec<Option<Arc<str>>>,
+    queue: VecDeque<Waiting>,
     closed: bool,
     failures: Failures,
     standing: Standing,
     next_check: Instant,
+}
+
+/// A caller that waits for a worker.
+struct Waiting {
+    /// The tool that it calls.
+    tool: Arc<str>,
+    ready: oneshot::Sender<Lease>,
 }
 
 /// A worker of the pool.
@@ -57,19 +73,27 @@ struct Member {
     idle_since: Instant,
     /// Takes no new calls and ends with the last it has.
     leaving: bool,
+    /// Calls that were given up and may still end by themselves. Meanwhile it takes no new ones.
+    doubts: usize,
+    /// The one tool that it works for, because that has failed.
+    only: Option<Arc<str>>,
 }
 
-#[derive(Default)]
-struct Failures {
-    in_a_row: u32,
-    last: Option<(Instant, String)>,
+impl Member {
+    fn stays(&self) -> bool {
+        !self.leaving && self.worker.is_alive()
+    }
+
+    fn is_free(&self) -> bool {
+        self.stays() && self.doubts == 0 && self.busy < self.worker.concurrency()
+    }
 }
 
 impl Pool {
     pub(super) fn new(recipe: Recipe, ground: Arc<WorkerContext>, closed: bool) -> Pool {
         let state = State {
             members: Vec::new(),
-            starting: 0,
+            starting: Vec::new(),
             queue: VecDeque::new(),
             closed,
             failures: Failures::default(),
@@ -96,7 +120,7 @@ impl Pool {
     }
 
     /// What the tool is called, in events and messages.
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.name.get().unwrap_or(&self.recipe.name)
     }
 
@@ -109,21 +133,28 @@ impl Pool {
         self.recipe.size.clamp(1, self.limits().pool_size.max(1))
     }
 
-    /// Sends one request to a worker of this pool and waits for the answer.
+    /// Sends one request about a tool to a worker of this pool and waits for the answer.
     pub async fn request(
         self: &Arc<Pool>,
+        tool: &str,
         method: &str,
         params: impl Serialize,
         context: Option<Context>,
     ) -> Result<Result<Json, RpcError>, Fault> {
-        let lease = self.worker().await?;
+        let deadline = context.as_ref().and_then(|context| context.deadline);
+        let lease = self.worker(tool, deadline).await?;
         let Some(worker) = lease.worker() else {
             return Err(Fault::Closing);
         };
         let answer = worker.request(method, params, context).await;
         match &answer {
-            Ok(_) => self.succeeded(),
-            Err(fault) if fault.is_failure() && worker.counts() => self.failed(fault),
+            Ok(answer) => {
+                self.succeeded(tool);
+                if answer.is_ok() {
+                    self.did_well(tool);
+                }
+            }
+            Err(fault) if fault.is_failure() && worker.counts(tool) => self.crashed(tool, fault),
             Err(_) => {}
         }
         answer
@@ -131,68 +162,104 @@ impl Pool {
 
     /// What a worker of this pool says of itself.
     pub async fn hello(self: &Arc<Pool>) -> Result<Value, Fault> {
-        let lease = self.worker().await?;
+        let lease = self.worker(NO_TOOL, None).await?;
         let hello = lease.worker().and_then(|worker| worker.hello());
         hello.map(|hello| hello.value.clone()).ok_or(Fault::Closing)
     }
 
-    /// A worker with a free lane, started if need be.
-    async fn worker(self: &Arc<Pool>) -> Result<Lease, Fault> {
-        let lease = self.lease().await?;
+    /// Does a worker of this pool live?
+    pub(crate) fn is_warm(&self) -> bool {
+        let state = self.state();
+        let mut members = state.members.iter();
+        members.any(|member| !member.leaving && member.worker.is_alive())
+    }
+
+    /// A worker with a free lane, started if need be. Nobody waits for it beyond the call's deadline.
+    async fn worker(
+        self: &Arc<Pool>,
+        tool: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Lease, Fault> {
+        // The chain's own clock rings at the same moment, and asks this one first.
+        let over = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut over = pin!(over);
+        let (lease, waited) = tokio::select! {
+            biased;
+            lease = self.lease(tool) => lease?,
+            () = &mut over => return Err(Fault::Waited),
+        };
         if lease.worker().is_some() {
             return Ok(lease);
         }
-        self.rested()?;
+        self.rested(tool)?;
         // In a task of its own: a start goes on when its caller goes away, and the next caller finds the worker warm.
         let pool = self.clone();
-        match tokio::spawn(pool.start(lease)).await {
-            Ok(lease) => lease,
-            Err(error) => Err(Fault::Greeting(format!("was never read: {error}"))),
+        let started = tokio::spawn(pool.start(lease));
+        tokio::select! {
+            biased;
+            started = started => match started {
+                Ok(lease) => lease,
+                Err(error) => Err(Fault::Greeting(format!("was never read: {error}"))),
+            },
+            () = &mut over => Err(match waited {
+                true => Fault::Waited,
+                false => match self.ground.places.all_taken() {
+                    Some(workers) => Fault::Crowded(workers),
+                    None => Fault::Starting,
+                },
+            }),
         }
     }
 
-    async fn lease(self: &Arc<Pool>) -> Result<Lease, Fault> {
+    /// A place in the pool, and whether it had to be waited for.
+    async fn lease(self: &Arc<Pool>, tool: &str) -> Result<(Lease, bool), Fault> {
         let waiting = {
             let mut state = self.state();
             if state.closed {
                 return Err(Fault::Closing);
             }
-            if state.queue.is_empty()
-                && let Some(lease) = self.seat(&mut state)
-            {
-                return Ok(lease);
+            // Who has a worker to itself waits for nobody else.
+            let first = state.queue.is_empty() || state.failures.is_suspect(tool);
+            if first && let Some(lease) = self.seat(&mut state, tool) {
+                return Ok((lease, false));
             }
-            state.queue.retain(|one| !one.is_closed());
+            state.queue.retain(|one| !one.ready.is_closed());
             if state.queue.len() >= self.limits().queue {
                 return Err(Fault::Queue(state.queue.len()));
             }
             let (ready, waiting) = oneshot::channel();
-            state.queue.push_back(ready);
+            let tool = tool.into();
+            state.queue.push_back(Waiting { tool, ready });
             waiting
         };
-        waiting.await.map_err(|_| Fault::Closing)
+        let lease = waiting.await.map_err(|_| Fault::Closing)?;
+        Ok((lease, true))
     }
 
-    /// A free lane of a living worker, else the right to start one.
-    fn seat(self: &Arc<Pool>, state: &mut State) -> Option<Lease> {
+    /// A free lane of a living worker, else the right to start one. A tool that has failed shares none.
+    fn seat(self: &Arc<Pool>, state: &mut State, tool: &str) -> Option<Lease> {
+        let only = state.failures.is_suspect(tool).then(|| Arc::from(tool));
         state
             .members
             .retain(|member| member.busy > 0 || member.worker.is_alive());
-        let free = state.members.iter_mut().filter(|member| {
-            !member.leaving && member.worker.is_alive() && member.busy < member.worker.concurrency()
-        });
+        let members = state.members.iter_mut();
+        let free = members.filter(|member| member.only == only && member.is_free());
         if let Some(member) = free.min_by_key(|member| member.busy) {
             member.busy += 1;
             member.calls += 1;
             return Some(Lease::lane(self.clone(), member.worker.clone()));
         }
-        let staying = state
-            .members
-            .iter()
-            .filter(|member| !member.leaving && member.worker.is_alive());
-        if staying.count() + state.starting < self.size() {
-            state.starting += 1;
-            return Some(Lease::start(self.clone()));
+        let members = state.members.iter();
+        let staying = members.filter(|member| member.only == only && member.stays());
+        let starting = state.starting.iter().filter(|starting| **starting == only);
+        if staying.count() + starting.count() < self.size() {
+            state.starting.push(only.clone());
+            return Some(Lease::start(self.clone(), only));
         }
         None
     }
@@ -200,16 +267,23 @@ impl Pool {
     /// Serves the queue as far as there are seats. What could not be handed over must be dropped without the lock.
     fn hand_out(self: &Arc<Pool>, state: &mut State) -> Vec<Lease> {
         let mut refused = Vec::new();
-        while let Some(first) = state.queue.pop_front() {
-            if first.is_closed() {
+        let mut full = false;
+        for waiting in std::mem::take(&mut state.queue) {
+            if waiting.ready.is_closed() {
                 continue;
             }
-            let Some(lease) = self.seat(state) else {
-                state.queue.push_front(first);
-                break;
+            // Where one tool waits for the workers of all, the others do so, too.
+            let shares = !state.failures.is_suspect(&waiting.tool);
+            let seat = match full && shares {
+                true => None,
+                false => self.seat(state, &waiting.tool),
             };
-            if let Err(lease) = first.send(lease) {
-                refused.push(lease);
+            match seat {
+                Some(lease) => refused.extend(waiting.ready.send(lease).err()),
+                None => {
+                    full |= shares;
+                    state.queue.push_back(waiting);
+                }
             }
         }
         refused
@@ -226,34 +300,39 @@ impl Pool {
             Err(fault) => {
                 if fault.is_failure() {
                     self.state().standing.failed_starts += 1;
-                    self.failed(&fault);
+                    self.unstarted(&fault);
                 }
                 return Err(fault);
             }
         };
         let refused = {
             let mut state = self.state();
-            state.starting -= 1;
+            let only = lease.started(worker.clone());
+            state.no_longer_starting(&only);
             state.standing.failed_starts = 0;
-            let leaving = state.closed;
+            // Its tool may have done well meanwhile.
+            let only = only.filter(|tool| state.failures.is_suspect(tool));
+            let crowded = only.is_none() && state.shared() >= self.size();
+            let leaving = state.closed || crowded;
             state.members.push(Member {
-                worker: worker.clone(),
+                worker,
                 busy: 1,
                 calls: 1,
                 idle_since: Instant::now(),
                 leaving,
+                doubts: 0,
+                only,
             });
-            lease.started(worker);
             self.hand_out(&mut state)
         };
         drop(refused);
         Ok(lease)
     }
 
-    pub(super) fn not_started(self: &Arc<Pool>) {
+    pub(super) fn not_started(self: &Arc<Pool>, only: &Option<Arc<str>>) {
         let refused = {
             let mut state = self.state();
-            state.starting -= 1;
+            state.no_longer_starting(only);
             self.hand_out(&mut state)
         };
         self.moved.notify_waiters();
@@ -266,6 +345,37 @@ impl Pool {
             if keep == Keep::Never || member.calls >= limits.max_calls {
                 member.leaving = true;
             }
+        });
+    }
+
+    /// A call was given up and may end by itself. Until that is known, its worker takes no new calls: one that hangs would
+    /// take them with it.
+    pub(super) fn doubt(self: &Arc<Pool>, worker: &Arc<Worker>) {
+        self.with_member(worker, |member| member.doubts += 1);
+    }
+
+    /// The call that was given up takes its time: its worker is replaced, whether it ends by itself or not.
+    pub(super) fn replace(self: &Arc<Pool>, worker: &Arc<Worker>) {
+        self.with_member(worker, |member| member.leaving = true);
+    }
+
+    fn with_member(self: &Arc<Pool>, worker: &Arc<Worker>, change: impl FnOnce(&mut Member)) {
+        let refused = {
+            let mut state = self.state();
+            let mut members = state.members.iter_mut();
+            if let Some(member) = members.find(|member| Arc::ptr_eq(&member.worker, worker)) {
+                change(member);
+            }
+            self.hand_out(&mut state)
+        };
+        drop(refused);
+    }
+
+    /// A call that was given up has ended by itself.
+    pub(super) fn undoubted(self: &Arc<Pool>, worker: &Arc<Worker>) {
+        self.free(worker, |member, _, keep| {
+            member.doubts -= 1;
+            member.leaving |= keep == Keep::Never;
         });
     }
 
@@ -304,89 +414,28 @@ impl Pool {
         };
         self.moved.notify_waiters();
         drop(refused);
+        self.ground.became_idle();
     }
 
-    /// After too many failures in a row, starts are spaced out.
-    fn rested(&self) -> Result<(), Fault> {
+    /// Its workers: since when each is idle, where it is, and its process.
+    pub(super) fn workers(&self) -> Vec<(Option<Instant>, u32)> {
         let state = self.state();
-        if state.closed {
-            return Err(Fault::Closing);
-        }
-        let retries = self.recipe.retries;
-        // One start more than there may be repetitions is always free.
-        let beyond = state.failures.in_a_row.checked_sub(retries.max + 2);
-        let (Some(beyond), Some((last, told))) = (beyond, &state.failures.last) else {
-            return Ok(());
-        };
-        let until = *last + retries.delay_before(beyond);
-        match until.checked_duration_since(Instant::now()) {
-            Some(left) if !left.is_zero() => Err(Fault::Resting(left.as_millis(), told.clone())),
-            _ => Ok(()),
-        }
+        let since = |member: &Member| (member.busy == 0).then_some(member.idle_since);
+        let members = state.members.iter();
+        members
+            .map(|member| (since(member), member.worker.process()))
+            .collect()
     }
 
-    fn failed(&self, fault: &Fault) {
-        let told = fault.message();
-        self.stand(|state| {
-            state.failures.in_a_row += 1;
-            state.failures.last = Some((Instant::now(), told.clone()));
-            state.standing.failed = state.failures.in_a_row > self.recipe.retries.max;
-            state.standing.health = Health::Unhealthy;
-            state.standing.message = Some(told);
-        });
-    }
-
-    fn succeeded(&self) {
-        if self.state().failures.in_a_row == 0 {
-            return;
+    /// Ends this worker, if it is still idle. Gives whether it was.
+    pub(super) fn end_idle(&self, process: u32) -> bool {
+        let mut state = self.state();
+        let mut members = state.members.iter();
+        let at = members.position(|one| one.busy == 0 && one.worker.process() == process);
+        if let Some(at) = at {
+            state.members.swap_remove(at).worker.end();
         }
-        self.stand(|state| {
-            state.failures = Failures::default();
-            state.standing.failed = false;
-            state.standing.health = Health::Healthy;
-            state.standing.message = None;
-        });
-    }
-
-    /// Changes how the pool stands and tells what became different.
-    fn stand(&self, change: impl FnOnce(&mut State)) {
-        let (before, after) = {
-            let mut state = self.state();
-            let before = state.standing.clone();
-            change(&mut state);
-            (before, state.standing.clone())
-        };
-        let tool = self.name();
-        if before.failed != after.failed {
-            let status = if after.failed {
-                Status::Error
-            } else {
-                Status::Active
-            };
-            tracing::warn!(
-                tool,
-                status = status.as_str(),
-                reason = after.message,
-                "status_changed"
-            );
-            self.ground.events.tell(Event::StatusChanged {
-                tool: tool.to_owned(),
-                status,
-                message: after.message.clone(),
-            });
-        }
-        if before.health != after.health {
-            tracing::info!(tool, health = after.health.as_str(), "health_changed");
-            self.ground.events.tell(Event::HealthChanged {
-                tool: tool.to_owned(),
-                health: after.health,
-                message: after.message,
-            });
-        }
-    }
-
-    pub fn standing(&self) -> Standing {
-        self.state().standing.clone()
+        at.is_some()
     }
 
     /// Takes no new calls, waits `grace` for those in flight, then ends all workers.
@@ -401,7 +450,7 @@ impl Pool {
             let moved = self.moved.notified();
             let busy = {
                 let state = self.state();
-                state.starting > 0 || state.members.iter().any(|member| member.busy > 0)
+                !state.starting.is_empty() || state.members.iter().any(|member| member.busy > 0)
             };
             if !busy || tokio::time::timeout_at(deadline, moved).await.is_err() {
                 break;
@@ -416,6 +465,13 @@ impl Pool {
         let ended: Vec<_> = members.into_iter().map(end).collect();
         let limit = self.limits().end_grace + Duration::from_secs(1);
         let _ = tokio::time::timeout(limit, futures_util::future::join_all(ended)).await;
+    }
+}
+
+impl State {
+    fn no_longer_starting(&mut self, only: &Option<Arc<str>>) {
+        let at = self.starting.iter().position(|starting| starting == only);
+        at.map(|at| self.starting.swap_remove(at));
     }
 }
 

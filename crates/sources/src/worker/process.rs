@@ -6,8 +6,8 @@
 mod ending;
 mod reading;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use toolcrib_core::{Context, Event, Hidden, Json, Mask};
 use toolcrib_sandbox::{Denial, Stdin};
 
@@ -22,6 +23,7 @@ use super::Recipe;
 use super::fault::{Ending, Fault};
 use super::log::Ring;
 use super::message::{Outgoing, RpcError, SUPPORTED};
+use super::patience::patiently;
 use super::workers::WorkerContext;
 
 /// How long a process that has closed its stdout may take to end by itself, so that its exit code is known.
@@ -46,8 +48,11 @@ pub struct Worker {
     stdin: tokio::sync::Mutex<Stdin>,
     desk: Arc<Desk>,
     wish: watch::Sender<Wish>,
+    /// Its launcher's id.
+    process: u32,
     next_id: AtomicU64,
-    counted: AtomicBool,
+    /// Tools whose call its end has counted against.
+    counted: Mutex<HashSet<String>>,
 }
 
 /// What a worker said of itself.
@@ -72,8 +77,12 @@ struct Desk {
     blame: OnceLock<&'static str>,
     ground: Arc<WorkerContext>,
     mask: Mask,
+    /// How much memory in megabytes, and how many processes, it may have.
+    most: (u64, u32),
     /// Hosts that it asked for and may not reach.
     denials: Mutex<mpsc::Receiver<Denial>>,
+    /// Is it a shell script that starts other programs, and may not?
+    hindered: bool,
 }
 
 /// How many hosts that were refused are remembered.
@@ -105,6 +114,7 @@ impl Worker {
         hidden: &Hidden,
         ground: &Arc<WorkerContext>,
     ) -> Result<Worker, Fault> {
+        let place = ground.room().await?;
         let secrets = recipe.read_secrets().await.map_err(Fault::Secret)?;
         hidden.add(secrets.iter().map(|(_, value)| value.as_str()));
         let (denied, denials) = mpsc::channel(DENIALS);
@@ -133,7 +143,12 @@ impl Worker {
             blame: OnceLock::new(),
             ground: ground.clone(),
             mask: hidden.mask(),
+            most: recipe
+                .confinement
+                .policy()
+                .map_or((0, 0), |policy| (policy.memory_mb, policy.processes)),
             denials: Mutex::new(denials),
+            hindered: recipe.is_hindered(),
         });
         tracing::info!(tool = name, process, "worker.spawn");
         ground.events.tell(Event::WorkerSpawn {
@@ -152,7 +167,7 @@ impl Worker {
             listening.listen(stderr).await;
             let _ = said.send(());
         });
-        let (keeping, running) = (desk.clone(), ground.run());
+        let (keeping, running) = (desk.clone(), ground.run(place));
         tokio::spawn(async move {
             keeping.keep(process, child, over, silent, wishes).await;
             drop(running);
@@ -162,8 +177,9 @@ impl Worker {
             stdin: tokio::sync::Mutex::new(stdin),
             desk,
             wish,
+            process,
             next_id: AtomicU64::new(1),
-            counted: AtomicBool::new(false),
+            counted: Mutex::default(),
         };
         worker.greet(recipe, ground.limits.handshake).await?;
         Ok(worker)
@@ -179,17 +195,30 @@ impl Worker {
         if let (Some(greeting), Value::Object(params)) = (&recipe.greeting, &mut params) {
             params.extend(greeting.0());
         }
+        let start = Instant::now();
         let asked = self.request("initialize", &params, None);
-        let answer = match tokio::time::timeout(limit, asked).await {
-            Ok(Err(Fault::Ended { how, .. })) => return Err(Fault::Unready(how)),
-            Ok(answer) => answer?,
-            Err(_) => return Err(Fault::Handshake(limit.as_millis())),
+        let answer = tokio::select! {
+            answer = patiently(limit, asked) => answer.ok(),
+            () = self.desk.kept_from_answering() => None,
+        };
+        let answer = match answer {
+            Some(Err(Fault::Ended { how, .. })) => return Err(Fault::Unready(how)),
+            Some(answer) => answer?,
+            None => {
+                let (ms, said) = (start.elapsed().as_millis(), self.desk.ring.tail());
+                return Err(Fault::Handshake { ms, said });
+            }
         };
         let mut value = answer.map_err(Fault::Refused)?.into_value();
         self.desk.mask.cover_value(&mut value);
         let hello = Hello::read(value).map_err(Fault::Greeting)?;
         let _ = self.hello.set(hello);
         Ok(())
+    }
+
+    /// The id of its launcher's process.
+    pub fn process(&self) -> u32 {
+        self.process
     }
 
     pub fn hello(&self) -> Option<&Hello> {
@@ -232,6 +261,7 @@ impl Worker {
             }
             inbox.waiting.insert(id, Waiting { answer, context });
         }
+        let moment = self.desk.ring.now();
         let _request = Request {
             desk: &self.desk,
             id,
@@ -250,6 +280,10 @@ impl Worker {
             return Err(lost(&how, false));
         }
         match answered.await {
+            Ok(Ok(Err(mut error))) => {
+                error.said = self.desk.said_since(moment).await.into();
+                Ok(Err(error))
+            }
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(how)) => Err(lost(&how, true)),
             Err(_) => Err(lost(&self.desk.ending().await, true)),
@@ -286,9 +320,10 @@ impl Worker {
         self.desk.inbox().given_up.pop()
     }
 
-    /// True once: its end counts as one failure, however many calls it has ended.
-    pub fn counts(&self) -> bool {
-        !self.counted.swap(true, Ordering::Relaxed)
+    /// True once: its end counts as one failure of a tool, however many of its calls it has ended.
+    pub fn counts(&self, tool: &str) -> bool {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.insert(tool.to_owned())
     }
 
     pub fn is_alive(&self) -> bool {

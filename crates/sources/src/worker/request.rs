@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tokio::time::Instant;
-use toolcrib_core::{Call, Object};
+use toolcrib_core::{Call, Object, client};
 
 /// The parameters of `execute`.
 #[derive(Debug, Serialize)]
@@ -31,7 +31,10 @@ pub struct About<'a> {
     session_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<&'a str>,
+    /// What people call the client.
     agent: &'a str,
+    /// What it calls itself.
+    client: &'a str,
     profile: &'a str,
     directory: &'a Path,
 }
@@ -50,7 +53,8 @@ impl<'a> Execute<'a> {
             call_id: &context.call_id,
             session_id: context.session_id.as_deref(),
             message_id: context.message_id.as_deref(),
-            agent: &call.caller.client,
+            agent: client::known_name(&call.caller.client),
+            client: &call.caller.client,
             profile: &call.caller.agent,
             directory,
         };

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 use toolcrib_core::store::Logs;
 use toolcrib_core::{Events, Hidden};
 use toolcrib_sandbox::{Environment, Launcher};
 
+use super::budget::{Place, Places, end_oldest};
 use super::process::Worker;
 use super::{Fault, Limits, Pool, Recipe};
 
@@ -29,19 +30,39 @@ pub struct WorkerContext {
     pub logs: Arc<dyn Logs>,
     pub events: Events,
     pub limits: Limits,
+    pub(super) places: Places,
+    pub(super) pools: Pools,
     /// Processes that are not gone yet, whichever pool they are or were of.
     running: watch::Sender<usize>,
     /// The crib is about to end, and lets workers end in their own way.
     closing: AtomicBool,
 }
 
-/// A process counts as long as somebody holds this.
-pub struct Running(Arc<WorkerContext>);
+/// A process counts, and has its place, as long as somebody holds this.
+pub struct Running {
+    ground: Arc<WorkerContext>,
+    _place: Place,
+}
 
 impl WorkerContext {
-    pub fn run(self: &Arc<WorkerContext>) -> Running {
+    /// Waits for a place for one process more.
+    pub(super) async fn room(self: &Arc<WorkerContext>) -> Result<Place, Fault> {
+        self.places.take(&self.pools).await.ok_or(Fault::Closing)
+    }
+
+    pub(super) fn run(self: &Arc<WorkerContext>, place: Place) -> Running {
         self.running.send_modify(|count| *count += 1);
-        Running(self.clone())
+        Running {
+            ground: self.clone(),
+            _place: place,
+        }
+    }
+
+    /// A worker became idle: where somebody waits for a place, the one that was idle for longest makes room.
+    pub(super) fn became_idle(&self) {
+        if self.places.are_wanted() {
+            end_oldest(&self.pools);
+        }
     }
 
     pub fn is_closing(&self) -> bool {
@@ -51,22 +72,36 @@ impl WorkerContext {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.running.send_modify(|count| *count -= 1);
+        self.ground.running.send_modify(|count| *count -= 1);
     }
 }
 
 /// All pools of a crib.
 pub struct Workers {
     ground: Arc<WorkerContext>,
-    pools: Arc<Mutex<Pools>>,
 }
 
+/// The pools there are. Whoever holds one keeps it.
+#[derive(Clone, Default)]
+pub(super) struct Pools(Arc<Mutex<Known>>);
+
 #[derive(Default)]
-struct Pools {
+struct Known {
     by_key: HashMap<Key, Weak<Pool>>,
     closed: bool,
     /// Is somebody looking after them?
     attended: bool,
+}
+
+impl Pools {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn living(&self) -> Vec<Arc<Pool>> {
+        let known = self.known();
+        known.by_key.values().filter_map(Weak::upgrade).collect()
+    }
 }
 
 impl Workers {
@@ -83,12 +118,13 @@ impl Workers {
             logs,
             events,
             limits,
+            places: Places::new(limits.budget),
+            pools: Pools::default(),
             running: watch::channel(0).0,
             closing: AtomicBool::new(false),
         };
         Workers {
             ground: Arc::new(ground),
-            pools: Arc::default(),
         }
     }
 
@@ -98,7 +134,7 @@ impl Workers {
 
     /// The pool of this key: the one there is, or a new one. It lives as long as somebody holds it.
     pub fn pool(&self, key: Key, recipe: Recipe) -> Arc<Pool> {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.ground.pools.known();
         if let Some(pool) = pools.by_key.get(&key).and_then(Weak::upgrade) {
             return pool;
         }
@@ -121,21 +157,28 @@ impl Workers {
 
     /// Looks after all pools until the crib ends: idle workers are stopped, running ones asked for their health.
     pub fn attend(&self) {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut pools.attended, true) {
+        if std::mem::replace(&mut self.ground.pools.known().attended, true) {
             return;
         }
+        toolcrib_sandbox::sweep_leftovers(&self.ground.environment);
         let limits = self.ground.limits;
         let every = TICK.min(limits.idle / 2).min(limits.health_every / 2);
-        let pools = Arc::downgrade(&self.pools);
+        let ground = Arc::downgrade(&self.ground);
         tokio::spawn(async move {
+            let mut looked = Instant::now();
             let mut tick = tokio::time::interval(every.max(Duration::from_millis(10)));
             tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 tick.tick().await;
-                let Some(pools) = pools.upgrade() else { return };
-                for pool in living(&pools) {
+                let Some(ground) = ground.upgrade() else {
+                    return;
+                };
+                for pool in ground.pools.living() {
                     pool.attend();
+                }
+                if looked.elapsed() >= TICK {
+                    ground.places.look(&ground.pools).await;
+                    looked = Instant::now();
                 }
             }
         });
@@ -149,11 +192,8 @@ impl Workers {
     /// Ends everything: no new calls, `grace` for those in flight, then the processes are asked to end and killed.
     pub async fn shutdown(&self, grace: Duration) {
         self.closing();
-        self.pools
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .closed = true;
-        let pools = living(&self.pools);
+        self.ground.pools.known().closed = true;
+        let pools = self.ground.pools.living();
         let closing = pools.iter().map(|pool| pool.close(grace));
         futures_util::future::join_all(closing).await;
         // Also those that had left their pool before.
@@ -161,9 +201,4 @@ impl Workers {
         let mut running = self.ground.running.subscribe();
         let _ = tokio::time::timeout(limit, running.wait_for(|count| *count == 0)).await;
     }
-}
-
-fn living(pools: &Mutex<Pools>) -> Vec<Arc<Pool>> {
-    let pools = pools.lock().unwrap_or_else(PoisonError::into_inner);
-    pools.by_key.values().filter_map(Weak::upgrade).collect()
 }

@@ -358,7 +358,7 @@ async fn a_work_tree_elsewhere_is_refused() {
         );
         for error in trap.tools("worktree").await {
             assert_eq!(error.code, ErrorCode::Denied, "{worktree}: {error}");
-            assert!(error.message.contains("outside of the project"), "{error}");
+            assert!(error.message.contains("outside the project"), "{error}");
         }
         assert_eq!(trap.tools("worktree").await.len(), 5);
     }

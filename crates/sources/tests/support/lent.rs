@@ -121,6 +121,16 @@ impl Outputs for Memory {
             })
         })
     }
+
+    fn remove<'a>(&'a self, owner: &'a str, id: &'a OutputId) -> BoxFuture<'a, io::Result<()>> {
+        let kept = self
+            .0
+            .lock()
+            .unwrap()
+            .remove(&(owner.to_owned(), id.to_string()));
+        let removed = kept.map(drop).ok_or(io::ErrorKind::NotFound.into());
+        Box::pin(std::future::ready(removed))
+    }
 }
 
 impl Spool for MemorySpool {

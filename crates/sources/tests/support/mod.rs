@@ -48,7 +48,7 @@ impl World {
             outputs.clone(),
         ));
         let crib = lent::crib(outputs);
-        crib.apply(vec![builtin::load(&place)]);
+        crib.apply(vec![builtin::load(&place, None)]);
         World {
             root,
             project,

@@ -197,7 +197,7 @@ async fn nothing_of_an_untrusted_project_is_started() {
     world.write("bare/tool", python("bare", canary));
     world.folder("told", json!({"description": "What its text says"}), canary);
     let project = world.root.join("project");
-    world.open_as(Access::Untrusted { project }, &[]).await;
+    world.open_as(Access::untrusted(project), &[]).await;
     assert_eq!(world.names(), ["bare", "file", "told"]);
     let view = world.crib.owners_view();
     assert_eq!(
@@ -233,7 +233,7 @@ async fn one_trusted_entry_runs_and_its_neighbours_do_not() {
     world.folder("mine-too", json!({}), "");
     world.python("theirs", "mark('canary')");
     let project = world.root.join("project");
-    let access = Access::Untrusted { project };
+    let access = Access::untrusted(project);
     world.open_as(access.clone(), &["mine", "mine-too"]).await;
     assert_eq!(world.output("mine", json!({})).await, "done");
     assert_eq!(world.output("mine-too", json!({})).await, "done");

@@ -131,8 +131,8 @@ async fn closes_stdin() {
 def execute(id, params):
     answer(id, ME)
     if not marked("closed"):
-        mark("closed")
         os.close(0)
+        mark("closed")
         while True: time.sleep(1)"#,
     );
     world.open().await;

@@ -29,9 +29,9 @@ impl Logs for Said {
 
 /// Last good texts in memory.
 #[derive(Default)]
-pub struct Kept(Mutex<HashMap<(PathBuf, String), Vec<u8>>>);
+pub struct LastGoodInMemory(Mutex<HashMap<(PathBuf, String), Vec<u8>>>);
 
-impl LastGood for Kept {
+impl LastGood for LastGoodInMemory {
     fn read(&self, folder: &Path, file: &str) -> Option<Vec<u8>> {
         let kept = self.0.lock().unwrap();
         kept.get(&(folder.to_path_buf(), file.to_owned())).cloned()

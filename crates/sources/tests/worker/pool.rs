@@ -137,7 +137,7 @@ async fn the_queue_is_bounded_and_orderly() {
     let error = world.refused("narrow", json!({"n": 9})).await;
     assert_eq!(error.code, ErrorCode::LimitReached);
     assert!(
-        error.message.contains("3 calls wait") && error.hint.is_some(),
+        error.message.contains("3 calls already waiting") && error.hint.is_some(),
         "{error:?}"
     );
     // Who goes away makes room.
@@ -151,6 +151,49 @@ async fn the_queue_is_bounded_and_orderly() {
         call.await.unwrap().unwrap();
     }
     assert_eq!(world.signs("order"), ["0", "1", "3", "4"]);
+}
+
+/// Whose time is over while others have all workers never started, and is told so.
+#[tokio::test]
+async fn a_call_whose_time_ends_in_the_queue_says_that_it_never_started() {
+    let world = World::new();
+    world.folder(
+        "narrow",
+        json!({"timeoutMs": 1_000}),
+        "def execute(id, params):\n    mark('order', str(params['input']['n']))\n    wait_for('go')\n    answer(id, 'done')",
+    );
+    world.open().await;
+    let first = world.begin("narrow", json!({"n": 0}));
+    eventually("the first runs", || world.signs("order").len() == 1).await;
+    let second = world.begin("narrow", json!({"n": 1}));
+    // The first is stopped at its deadline, after which the second may start for the rest of its own time.
+    let error = first.await.unwrap().unwrap_err();
+    assert_eq!(error.code, ErrorCode::TimedOut);
+    assert!(error.message.contains("was stopped"), "{error:?}");
+    let third = world.begin("narrow", json!({"n": 2}));
+    let fourth = world.refused("narrow", json!({"n": 3})).await;
+    let mut said = vec![fourth];
+    for call in [second, third] {
+        said.extend(call.await.unwrap().err());
+    }
+    assert!(
+        said.iter().all(|one| one.code == ErrorCode::TimedOut),
+        "{said:?}"
+    );
+    let never = said
+        .iter()
+        .filter(|one| one.message.contains("never started"));
+    let never: Vec<_> = never.collect();
+    assert!(!never.is_empty(), "{said:?}");
+    for error in never {
+        let hint = error.hint.as_ref().unwrap().to_string();
+        assert!(
+            hint.contains("poolSize") && hint.contains("concurrency"),
+            "{hint}"
+        );
+    }
+    let started = world.signs("order").len();
+    assert!(started < 4, "{started} started");
 }
 
 /// Every message between tasks may be lost to a caller that goes away; the seat must not be.

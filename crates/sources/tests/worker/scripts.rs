@@ -298,9 +298,7 @@ async fn an_untrusted_file_is_only_read() {
     let text = format!("open({mark:?}, 'w')\n{GREET}");
     world.write("file.py", text);
     world.write("bad.py", "def x(:");
-    let access = Access::Untrusted {
-        project: world.root.join("project"),
-    };
+    let access = Access::untrusted(world.root.join("project"));
     world.open_as(access, &[]).await;
     let view = world.crib.owners_view();
     let tool = view.get("greet").unwrap();

@@ -317,9 +317,7 @@ async fn an_untrusted_file_is_only_read() {
         "greet.ts",
         format!("{GREET}\nimport fs from 'node:fs'; fs.writeFileSync({mark:?}, '');"),
     );
-    let access = Access::Untrusted {
-        project: world.root.join("project"),
-    };
+    let access = Access::untrusted(world.root.join("project"));
     world.open_as(access, &[]).await;
     let view = world.crib.owners_view();
     let tool = view.get("greet").unwrap();

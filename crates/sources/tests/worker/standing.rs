@@ -26,6 +26,7 @@ async fn a_crash_is_an_error_until_the_next_answer() {
         [
             "tool.start frail",
             "worker.spawn frail",
+            "health_changed frail healthy",
             "tool.complete frail"
         ]
     );
@@ -214,7 +215,7 @@ async fn running_workers_are_asked_now_and_then_and_told_of() {
     world.event("health_changed moody healthy").await;
     world.give("low");
     world.event("health_changed moody degraded").await;
-    assert!(world.signs("asked").len() >= 2);
+    eventually("it is asked again", || world.signs("asked").len() >= 2).await;
     assert!(
         !world.sign("started").exists(),
         "only running workers are asked"

@@ -10,9 +10,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
+use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::store::{Forgetful, LastGood};
 use toolcrib_core::{
-    Access, CallError, CallResult, Caller, Context, Crib, Event, Outputs, Problem, Scope, Standing,
+    Access, CallError, CallResult, Caller, Context, Crib, Event, Loading, Outputs, Problem, Scope,
+    Standing,
 };
 use toolcrib_sandbox::{Consent, Environment};
 use toolcrib_sources::builtin::BuiltinSource;
@@ -21,7 +23,7 @@ use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{Configuration, Folder, FolderSource, Follow, Place, Sources, Walls};
 
 use crate::lent::{self, Memory, launcher};
-use crate::memory::{Described, Kept, Said};
+use crate::memory::{Described, LastGoodInMemory, Said};
 use crate::program::python;
 use crate::traces;
 use crate::waiting::poll;
@@ -50,7 +52,7 @@ pub struct World {
     pub said: Arc<Said>,
     sources: OnceLock<Sources>,
     heard: Mutex<broadcast::Receiver<Event>>,
-    last_good: Arc<Kept>,
+    last_good: Arc<LastGoodInMemory>,
     stay: Stay,
     dir: tempfile::TempDir,
 }
@@ -244,6 +246,7 @@ impl World {
         );
         let sources = sources.await;
         assert!(self.sources.set(sources).is_ok());
+        self.crib.loaded(Loading::Done).await;
     }
 
     /// The world's one folder, with this access.
@@ -335,6 +338,7 @@ impl World {
 
     /// What the tool gave, where the call went well.
     pub async fn output(&self, tool: &str, arguments: Value) -> String {
+        self.crib.described(DEFAULT_AGENT, tool).await;
         let outcome = self.call(tool, arguments).await.unwrap();
         assert!(!outcome.is_error, "{outcome:?}");
         outcome.output

@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_millis(500);
 /// What a name may take; they come from clients.
 const LONGEST: usize = 512;
 
-const COLUMNS: usize = 16;
+const COLUMNS: usize = 17;
 /// Rows per statement: as many as make the way to the database cheap.
 const ROWS: usize = 50;
 /// The same statement for one row and for many. What is written stays, but for the beginning of a call whose end comes.
@@ -38,7 +38,7 @@ fn insert(rows: usize) -> Arc<str> {
     let rows: Vec<String> = (0..rows).map(row).collect();
     let text = format!(
         "INSERT INTO calls (id, at_ms, client, agent, session, token, tool, tool_version, tool_hash, argument_hash, \
-         transport, protocol, outcome, error, duration_us, output_bytes) VALUES {} ON CONFLICT (id) DO UPDATE SET \
+         transport, protocol, outcome, error, duration_us, output_bytes, project) VALUES {} ON CONFLICT (id) DO UPDATE SET \
          argument_hash = excluded.argument_hash, transport = excluded.transport, protocol = excluded.protocol, \
          outcome = excluded.outcome, error = excluded.error, duration_us = excluded.duration_us, \
          output_bytes = excluded.output_bytes WHERE calls.transport = '{UNFINISHED}'",
@@ -277,6 +277,7 @@ impl<'a> Row<'a> {
             record.error.map(|code| code.as_str()),
             record.duration_us,
             record.output_bytes,
+            record.project.as_deref(),
         ]
     }
 }

@@ -27,6 +27,8 @@ pub struct CallFilter {
     pub tool: Option<String>,
     pub client: Option<String>,
     pub agent: Option<String>,
+    /// The root of the project that it was made in.
+    pub project: Option<String>,
     pub ending: Option<Ending>,
     /// Began at this moment or later, in milliseconds since the epoch.
     pub since_ms: Option<u64>,
@@ -48,7 +50,7 @@ impl fmt::Display for CallCursor {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is no cursor that a page of calls gave")]
+#[error("this is not the cursor of a page of calls")]
 pub struct NoCursor;
 
 impl FromStr for CallCursor {
@@ -90,7 +92,7 @@ macro_rules! list_where {
             " AND ($2 IS NULL OR client = $2) AND ($3 IS NULL OR agent = $3)",
             " AND ($4 IS NULL OR ($4 = 'ok') = (COALESCE(transport, 'ok') = 'ok'",
             " AND COALESCE(protocol, 'ok') = 'ok' AND COALESCE(outcome, 'ok') = 'ok'))",
-            " AND ($5 IS NULL OR error = $5) AND at_ms >= $6 AND at_ms < $7 AND (at_ms, id) < ($8, $9)",
+            " AND ($11 IS NULL OR project = $11) AND ($5 IS NULL OR error = $5) AND at_ms >= $6 AND at_ms < $7 AND (at_ms, id) < ($8, $9)",
             " ORDER BY at_ms DESC, id DESC LIMIT $10"
         )
     };
@@ -105,6 +107,9 @@ const AT_ONCE: u64 = 500;
 const FORGET: &str = "DELETE FROM calls WHERE id IN \
     (SELECT id FROM calls WHERE (at_ms, id) <= ($1, $2) ORDER BY at_ms, id LIMIT $3)";
 const NTH: &str = "SELECT at_ms, id FROM calls ORDER BY at_ms DESC, id DESC LIMIT 1 OFFSET $1";
+
+const OLDEST: &str = "SELECT at_ms FROM calls ORDER BY at_ms, id LIMIT 1";
+const DAY_MS: u64 = 24 * 3_600 * 1_000;
 
 /// Behind every id, in the order of bytes.
 const LAST_ID: &str = "~";
@@ -164,6 +169,7 @@ impl Calls {
             at_ms,
             id,
             limit as u64 + 1,
+            &filter.project,
         ];
         let rows = self.db.rows(sql, values).await?;
         let read: Result<Vec<_>, _> = rows.iter().map(|row| self.read(row)).collect();
@@ -180,12 +186,16 @@ impl Calls {
         })
     }
 
-    /// Lets go of what is too old or too much; gives how many went.
+    /// Lets go of what is too old or too much; gives how many went. Of what is too old the oldest day goes, and the rest
+    /// another time: a clock that jumped ahead makes all look old, and must not cost the whole record before somebody
+    /// sets it right.
     pub async fn forget(&self, retention: Retention) -> Result<u64, StoreError> {
         let mut gone = 0;
-        if let Some(days) = retention.days {
-            let age = u64::from(days) * 24 * 3_600 * 1_000;
-            let before = now_ms().saturating_sub(age);
+        if let Some(days) = retention.days
+            && let Some(oldest) = self.oldest().await?
+        {
+            let before = now_ms().saturating_sub(u64::from(days) * DAY_MS);
+            let before = before.min(oldest.saturating_add(DAY_MS));
             gone += self.forget_until(before.saturating_sub(1), LAST_ID).await?;
         }
         if let Some(rows) = retention.rows
@@ -196,6 +206,12 @@ impl Calls {
             gone += self.forget_until(at_ms, &id).await?;
         }
         Ok(gone)
+    }
+
+    async fn oldest(&self) -> Result<Option<u64>, StoreError> {
+        let row = self.db.row(OLDEST, values![]).await?;
+        let at_ms = row.map(|row| row.number("at_ms")).transpose();
+        at_ms.map_err(|error| self.db.unreadable("calls", error))
     }
 
     async fn forget_until(&self, at_ms: u64, id: &str) -> Result<u64, StoreError> {
@@ -223,6 +239,7 @@ fn read(row: &Line) -> Result<CallRecord, Unreadable> {
         client: row.text("client")?.into(),
         agent: row.text("agent")?.into(),
         session: row.maybe_text("session")?.map(Into::into),
+        project: row.maybe_text("project")?.map(Into::into),
         token: row.maybe_text("token")?.map(Into::into),
         tool: row.text("tool")?.into(),
         tool_version: row.maybe_text("tool_version")?.map(Into::into),

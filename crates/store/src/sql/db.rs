@@ -3,12 +3,9 @@
 //! SQLite: one connection writes, a few read, several processes share the file. A write begins with `BEGIN
 //! IMMEDIATE`, so it waits for the lock where waiting is safe, and can't find later that its snapshot is old.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{Access, access};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -18,10 +15,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use toolcrib_core::store::StoreError;
 
+use super::database_file::{DatabaseFile, journal_of, length, take_over_journal};
 use super::error::{StoreLocation, is_busy};
 use super::tx::{Connection, Tx};
 use super::value::{Bound, Line, Unreadable, bind, check, values};
-use crate::file;
 
 /// The longest that anything waits for the store.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,50 +39,14 @@ struct Inner {
 
 pub(super) enum Pools {
     Sqlite {
-        write: SqlitePool,
+        /// None is there where the file is only to be read; then why.
+        write: Result<SqlitePool, StoreError>,
         read: SqlitePool,
         /// For a connection of one's own.
         options: Box<SqliteConnectOptions>,
-        /// Which file it was when it was opened.
-        file: FileId,
+        file: Box<DatabaseFile>,
     },
     Postgres(PgPool),
-}
-
-/// Device and number of a file: another one at the same path has others.
-type FileId = (u64, u64);
-
-fn file_id(meta: &std::fs::Metadata) -> FileId {
-    (meta.dev(), meta.ino())
-}
-
-/// A file of SQLite's is made by us, because SQLite would make it for everybody to read.
-///
-/// A file that is there is never opened here: closing it would let go of every lock that this process holds on it,
-/// those of SQLite's connections included, and another process could then take the journal away under them. The
-/// guard keeps a second thread from opening what the first is just making.
-fn prepare(path: &Path) -> std::io::Result<FileId> {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _guard = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(folder) = path.parent() {
-        file::make_folder(folder)?;
-    }
-    match file::create_private(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        made => drop(made?),
-    }
-    let meta = path.metadata()?;
-    if !meta.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    access(path, Access::READ_OK | Access::WRITE_OK)?;
-    let mut permissions = meta.permissions();
-    if permissions.mode() & 0o077 != 0 {
-        permissions.set_mode(0o600);
-        // Somebody else's file stays as its owner made it.
-        let _ = std::fs::set_permissions(path, permissions);
-    }
-    Ok(file_id(&meta))
 }
 
 /// Has Postgres plan each statement with its values. One plan for all of them can't know that `$2 IS NULL` makes a
@@ -99,36 +60,23 @@ async fn plan_anew(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
 }
 
 impl Db {
-    pub(super) async fn sqlite(path: &Path, name: String) -> Result<Db, StoreError> {
-        // Whole from now on: it is looked at again before each write, wherever the process is then.
-        let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let place = StoreLocation {
-            name,
-            folder: Some(path.parent().unwrap_or(path).into()),
-        };
-        let file = prepare(path).map_err(|error| place.io(&error))?;
+    /// Opens the file of a store. Where it can't be written it is read.
+    pub(super) async fn sqlite(file: DatabaseFile, place: StoreLocation) -> Result<Db, StoreError> {
+        let path = file.path();
+        let shut = file.closed_to_writing();
+        // Without a journal, and without a place for one, SQLite reads only what it is told never to change.
+        let still = shut.is_some() && length(&journal_of(path)) == 0;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .busy_timeout(BUSY)
             .synchronous(SqliteSynchronous::Full)
             .pragma("journal_size_limit", "67108864")
+            .read_only(shut.is_some())
+            .immutable(still)
             .disable_statement_logging();
-        let deadline = Instant::now() + PATIENCE;
-        let write = loop {
-            let opened = SqlitePoolOptions::new()
-                .max_connections(1)
-                .idle_timeout(None)
-                .max_lifetime(None)
-                .acquire_timeout(PATIENCE)
-                .connect_with(options.clone().journal_mode(SqliteJournalMode::Wal));
-            match opened.await {
-                Ok(pool) => break pool,
-                // Going over to WAL needs the file alone, and SQLite does not wait for that.
-                Err(error) if is_busy(&error) && Instant::now() < deadline => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Err(error) => return Err(place.error(error)),
-            }
+        let write = match shut {
+            Some(why) => Err(why),
+            None => Ok(open_writer(&options, &place).await?),
         };
         let read = SqlitePoolOptions::new()
             .max_connections(READERS)
@@ -138,7 +86,7 @@ impl Db {
             write,
             read,
             options: Box::new(options),
-            file,
+            file: Box::new(file),
         };
         Ok(Db::new(place, pools))
     }
@@ -201,6 +149,19 @@ impl Db {
         }
     }
 
+    /// Why nobody answers, as one finds out who asks by himself; a pool only says that it waited.
+    pub(super) async fn asked_by_hand(&self, longest: Duration) -> Option<StoreError> {
+        let Pools::Postgres(pool) = self.pools() else {
+            return None;
+        };
+        let options = pool.connect_options();
+        let connected = timeout_at(Instant::now() + longest, options.connect());
+        match connected.await.ok()? {
+            Ok(_) => None,
+            Err(error) => Some(self.place().error(error)),
+        }
+    }
+
     /// Reads.
     pub(super) async fn rows(
         &self,
@@ -233,14 +194,13 @@ impl Db {
     /// Begins to write. What is not committed is as if it had never been.
     pub(super) async fn begin(&self) -> Result<Tx<'_>, StoreError> {
         match self.pools() {
-            Pools::Sqlite {
-                write,
-                options,
-                file,
-                ..
-            } => {
-                self.is_still(options.get_filename(), *file)?;
+            Pools::Sqlite { write, file, .. } => {
+                let write = write.as_ref().map_err(Clone::clone)?;
+                file.is_in_place().await?;
                 let mut tx = Tx::new(self, Connection::Sqlite(self.soon(write.acquire()).await?));
+                if let Some(connection) = tx.sqlite() {
+                    file.renew(connection).await;
+                }
                 let deadline = Instant::now() + PATIENCE;
                 loop {
                     match tx.run("BEGIN IMMEDIATE", values![]).await {
@@ -258,23 +218,42 @@ impl Db {
         }
     }
 
-    /// See [`Db::is_still`]; a server's database is always in its place.
-    pub(super) fn is_in_place(&self) -> Result<(), StoreError> {
+    /// Is the open store still the one at its place? A server's database always is.
+    pub(super) async fn is_in_place(&self) -> Result<(), StoreError> {
         match self.pools() {
-            Pools::Sqlite { options, file, .. } => self.is_still(options.get_filename(), *file),
+            Pools::Sqlite { file, .. } => file.is_in_place().await,
             Pools::Postgres(_) => Ok(()),
         }
     }
 
-    /// Whoever removes or replaces the file of an open store would let us write to nowhere and say that it is kept.
-    fn is_still(&self, path: &Path, file: FileId) -> Result<(), StoreError> {
-        let now = std::fs::metadata(path);
-        if now.is_ok_and(|meta| file_id(&meta) == file) {
-            return Ok(());
+    /// Why it is only read, where it is.
+    pub(super) fn read_only(&self) -> Option<&StoreError> {
+        match self.pools() {
+            Pools::Sqlite { write, .. } => write.as_ref().err(),
+            Pools::Postgres(_) => None,
         }
-        Err(self
-            .place()
-            .unreachable("its file was removed or replaced while it was open"))
+    }
+
+    pub(super) fn is_overwritten(&self) -> bool {
+        match self.pools() {
+            Pools::Sqlite { file, .. } => file.is_overwritten(),
+            Pools::Postgres(_) => false,
+        }
+    }
+
+    /// Takes over what is in the journal, so that the file alone is the whole store.
+    pub(super) async fn take_over_journal(&self) {
+        if let Pools::Sqlite {
+            write: Ok(write),
+            file,
+            ..
+        } = self.pools()
+            && !file.is_overwritten()
+            && length(&journal_of(file.path())) > 0
+            && let Ok(mut connection) = self.soon(write.acquire()).await
+        {
+            take_over_journal(&mut connection).await;
+        }
     }
 
     /// One statement that writes; gives how many rows it touched.
@@ -289,13 +268,55 @@ impl Db {
         Ok(touched)
     }
 
+    /// What was written is in the file itself afterwards, and the journal is gone with whoever goes last.
     pub(super) async fn close(&self) {
         match self.pools() {
-            Pools::Sqlite { write, read, .. } => {
+            Pools::Sqlite {
+                write, read, file, ..
+            } => {
+                // To look once more may find that the file is another one. SQLite writes into that, and takes the
+                // journal of that away, when the last connection goes: so one stays for as long as the process.
+                let _ = file.is_in_place().await;
+                self.take_over_journal().await;
+                if (file.is_elsewhere() || file.is_overwritten())
+                    && let Ok(write) = write
+                    && let Ok(last) = self.soon(write.acquire()).await
+                {
+                    Box::leak(Box::new(last.detach()));
+                }
                 read.close().await;
-                write.close().await;
+                if let Ok(write) = write {
+                    write.close().await;
+                }
+                if !file.is_overwritten() {
+                    file.release();
+                }
             }
             Pools::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// The one connection that writes.
+async fn open_writer(
+    options: &SqliteConnectOptions,
+    place: &StoreLocation,
+) -> Result<SqlitePool, StoreError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let opened = SqlitePoolOptions::new()
+            .max_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .acquire_timeout(PATIENCE)
+            .connect_with(options.clone().journal_mode(SqliteJournalMode::Wal));
+        match opened.await {
+            Ok(pool) => return Ok(pool),
+            // Going over to WAL needs the file alone, and SQLite does not wait for that.
+            Err(error) if is_busy(&error) && Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(error) => return Err(place.error(error)),
         }
     }
 }

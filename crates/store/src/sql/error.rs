@@ -6,6 +6,9 @@ use std::path::Path;
 use rustix::fs::{Access, access, statvfs};
 use toolcrib_core::store::StoreError;
 
+/// What is said where a store was, and its tables are not there.
+pub(super) const NO_TABLES: &str = "it has no tables of Toolcrib: it is empty, it is another database, or it was copied without its journal";
+
 /// Where an error comes from, which is half of what it means.
 #[derive(Debug, Clone)]
 pub(super) struct StoreLocation {
@@ -43,7 +46,7 @@ impl StoreLocation {
         }
     }
 
-    fn read_only(&self, why: impl ToString) -> StoreError {
+    pub(super) fn read_only(&self, why: impl ToString) -> StoreError {
         StoreError::ReadOnly {
             place: self.name.clone(),
             why: why.to_string(),
@@ -60,8 +63,8 @@ impl StoreLocation {
     /// Somebody waited as long as anybody waits.
     pub(super) fn too_late(&self) -> StoreError {
         match self.folder {
-            Some(_) => self.locked("waited ten seconds for it"),
-            None => self.unreachable("no answer within ten seconds"),
+            Some(_) => self.locked("it took too long"),
+            None => self.unreachable("it does not answer"),
         }
     }
 
@@ -115,6 +118,7 @@ impl StoreLocation {
     fn postgres(&self, code: &str, message: &str) -> StoreError {
         match code {
             "53100" => self.full(message),
+            "42P01" => self.failed(NO_TABLES),
             "25006" | "42501" => self.read_only(message),
             "55P03" | "40001" | "40P01" | "57014" => self.locked(message),
             "XX001" | "XX002" => self.damaged(message),

@@ -4,19 +4,26 @@
 
 use toolcrib_core::store::StoreError;
 
+use super::database_file::Making;
 use super::db::Db;
+use super::error::NO_TABLES;
 use super::hash::random;
 use super::tx::Tx;
 use super::value::{Line, values};
 use crate::file::hex;
 
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 6] = [
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_grant_origins.sql"),
     include_str!("../../migrations/0003_trust_ownership.sql"),
     include_str!("../../migrations/0004_unused_tables.sql"),
+    include_str!("../../migrations/0005_call_projects.sql"),
+    include_str!("../../migrations/0006_token_makers.sql"),
 ];
 const KNOWN: u32 = STEPS.len() as u32;
+
+/// The key of argument hashes, by which a store is known.
+pub(super) const KEY: &str = "argument_key";
 
 const META: &str = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)";
 const READ: &str = "SELECT value FROM meta WHERE key = $1";
@@ -32,7 +39,7 @@ fn version(db: &Db, row: Option<&Line>) -> Result<Option<u32>, StoreError> {
         .map_err(|error| db.unreadable("meta", error))?;
     let found = text
         .parse()
-        .map_err(|_| db.place().damaged("its format is no number"))?;
+        .map_err(|_| db.place().damaged("its format is not a number"))?;
     if found > KNOWN {
         return Err(StoreError::Newer {
             place: db.place().name.clone(),
@@ -43,12 +50,15 @@ fn version(db: &Db, row: Option<&Line>) -> Result<Option<u32>, StoreError> {
     Ok(Some(found))
 }
 
-pub(super) async fn migrate(db: &Db) -> Result<(), StoreError> {
+pub(super) async fn migrate(db: &Db, making: Making) -> Result<(), StoreError> {
     // Most times there is nothing to do, and looking needs no lock. A new store has no such table and fails here.
-    match db.row(READ, values!["schema"]).await {
-        Ok(row) if version(db, row.as_ref())? == Some(KNOWN) => return Ok(()),
-        Ok(_) | Err(StoreError::Failed { .. }) => {}
-        Err(error) => return Err(error),
+    match (db.row(READ, values!["schema"]).await, making) {
+        (Ok(row), _) if version(db, row.as_ref())? == Some(KNOWN) => return Ok(()),
+        (Ok(None) | Err(StoreError::Failed { .. }), Making::Never) => {
+            return Err(db.place().damaged(NO_TABLES));
+        }
+        (Ok(_) | Err(StoreError::Failed { .. }), _) => {}
+        (Err(error), _) => return Err(error),
     }
     let mut tx = db.begin().await?;
     tx.lock_migrations().await?;
@@ -68,7 +78,7 @@ pub(super) async fn migrate(db: &Db) -> Result<(), StoreError> {
 
 async fn make_key(db: &Db, tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let key = random::<32>().map_err(|error| db.place().failed(error))?;
-    tx.run(WRITE, values!["argument_key", &hex(&key)]).await?;
+    tx.run(WRITE, values![KEY, &hex(&key)]).await?;
     Ok(())
 }
 

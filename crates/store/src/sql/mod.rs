@@ -9,6 +9,7 @@ mod call_writer;
 mod calls;
 mod changes;
 mod custom_tools;
+mod database_file;
 mod db;
 mod error;
 mod grants;
@@ -20,25 +21,31 @@ mod tx;
 mod url;
 mod value;
 
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use toolcrib_core::Object;
 use toolcrib_core::store::StoreError;
 
 pub use call_log::{CallLog, LogState};
 pub use calls::{CallCursor, CallFilter, CallPage, Calls, Ending, Retention};
-pub use changes::Revisions;
+pub use changes::{Pulse, Revisions};
 pub use custom_tools::{CustomTools, ToolPage};
+pub use database_file::Making;
 pub use grants::GrantBook;
 pub use hash::{Signer, fingerprint, new_secret};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath};
 pub use url::{StoreUrl, StoreUrlError};
 
+use changes::Follow;
+use database_file::DatabaseFile;
 use db::Db;
+use error::StoreLocation;
 use hash::ArgumentKey;
 use trusted::TrustedPaths;
 use url::Kind;
@@ -49,43 +56,110 @@ pub struct Store(Arc<Opened>);
 
 struct Opened {
     db: Db,
+    /// By which the store is known, as it is written there.
+    id: String,
     key: ArgumentKey,
     /// How often each kind had been changed when the store was opened.
     at_open: Revisions,
+    /// When it last answered.
+    heard: Arc<Mutex<Instant>>,
     follower: OnceLock<Follower>,
 }
 
 struct Follower {
-    told: watch::Sender<Revisions>,
-    task: JoinHandle<()>,
+    told: watch::Sender<Pulse>,
+    stop: Arc<Notify>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// How a follower is told to stop, and what then ends.
+type Stoppable = (Arc<Notify>, JoinHandle<()>);
+
+/// The stores that this process has open, and those that it is just closing.
+static OPEN: Mutex<Vec<Weak<Opened>>> = Mutex::new(Vec::new());
+static CLOSING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+impl Opened {
+    async fn close(db: Db, follower: Option<Stoppable>) {
+        if let Some((stop, task)) = follower {
+            stop.notify_one();
+            let _ = task.await;
+        }
+        db.close().await;
+    }
+
+    /// What is to be closed; the second time nothing follows any more.
+    fn parts(&self) -> (Db, Option<Stoppable>) {
+        let follower = self.follower.get();
+        let task = follower.and_then(|one| {
+            let task = lock(&one.task).take()?;
+            Some((one.stop.clone(), task))
+        });
+        (self.db.clone(), task)
+    }
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        if let Some(follower) = self.follower.get() {
-            follower.task.abort();
+        let (db, follower) = self.parts();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let closing = runtime.spawn(Opened::close(db, follower));
+            let mut all = lock(&CLOSING);
+            all.retain(|one| !one.is_finished());
+            all.push(closing);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store {
     /// Opens the store, makes it when there is none, and brings it to this version's form.
     pub async fn open(url: &StoreUrl) -> Result<Store, StoreError> {
+        Store::open_or(url, Making::IfMissing).await
+    }
+
+    /// The same, and says what is to be done where there is none.
+    pub async fn open_or(url: &StoreUrl, making: Making) -> Result<Store, StoreError> {
         let db = match &url.0 {
-            Kind::Sqlite(path) => Db::sqlite(path, url.to_string()).await?,
-            Kind::Postgres(options) => Db::postgres((**options).clone(), url.to_string()).await?,
+            Kind::Sqlite(path) => open_file(path, url.to_string(), making).await?,
+            Kind::Postgres(options) => {
+                let db = Db::postgres((**options).clone(), url.to_string()).await?;
+                migrate::migrate(&db, making).await?;
+                db
+            }
         };
-        migrate::migrate(&db).await?;
-        let key = migrate::read(&db, "argument_key").await?;
-        let key = key.and_then(|key| ArgumentKey::new(key.as_bytes()));
-        let key = key.ok_or_else(|| db.place().damaged("the key of argument hashes is gone"))?;
+        let gone = || db.place().damaged("the key of argument hashes is gone");
+        let id = migrate::read(&db, migrate::KEY).await?;
+        let id = id.ok_or_else(gone)?;
+        let key = ArgumentKey::new(id.as_bytes()).ok_or_else(gone)?;
         let at_open = changes::revisions(&db).await?;
-        Ok(Store(Arc::new(Opened {
+        let opened = Arc::new(Opened {
             db,
+            id,
             key,
             at_open,
+            heard: Arc::new(Mutex::new(Instant::now())),
             follower: OnceLock::new(),
-        })))
+        });
+        let mut all = lock(&OPEN);
+        all.retain(|one| one.strong_count() > 0);
+        all.push(Arc::downgrade(&opened));
+        Ok(Store(opened))
+    }
+
+    /// Closes every store that this process has open, for when it ends: what was written is then in the file itself.
+    pub async fn close_all() {
+        let open: Vec<_> = lock(&OPEN).iter().filter_map(Weak::upgrade).collect();
+        for opened in open {
+            Store(opened).close().await;
+        }
+        let closing = std::mem::take(&mut *lock(&CLOSING));
+        for one in closing {
+            let _ = one.await;
+        }
     }
 
     pub fn custom_tools(&self) -> CustomTools {
@@ -123,15 +197,42 @@ impl Store {
         self.0.key.hash(arguments)
     }
 
-    /// Changes when anybody, in any process, changes a registration, a grant, trust or a token, and says which of them.
-    /// Starts to follow when first asked. Must be called within a runtime.
-    pub fn watch(&self) -> watch::Receiver<Revisions> {
+    /// Changes when anybody, in any process, changes a registration, a grant, trust or a token, and says which of them;
+    /// also when the store ceases to answer, and when it answers again. Starts to follow when first asked. Must be
+    /// called within a runtime.
+    pub fn watch(&self) -> watch::Receiver<Pulse> {
         let follower = self.0.follower.get_or_init(|| {
-            let told = watch::Sender::new(self.0.at_open);
-            let task = tokio::spawn(changes::follow(self.db(), told.clone()));
-            Follower { told, task }
+            let told = watch::Sender::new(Pulse {
+                revisions: self.0.at_open,
+                trouble: None,
+            });
+            let stop = Arc::new(Notify::new());
+            let follow = Follow {
+                db: self.db(),
+                key: self.0.id.clone(),
+                told: told.clone(),
+                heard: self.0.heard.clone(),
+                stop: stop.clone(),
+            };
+            let task = Mutex::new(Some(tokio::spawn(follow.run())));
+            Follower { told, stop, task }
         });
         follower.told.subscribe()
+    }
+
+    /// How often each kind had been changed when it was opened.
+    pub fn at_open(&self) -> Revisions {
+        self.0.at_open
+    }
+
+    /// Are these two openings of one store? A copy of a store is the same one here.
+    pub fn is_same(&self, other: &Store) -> bool {
+        self.0.id == other.0.id
+    }
+
+    /// When the store last answered who follows it.
+    pub fn heard(&self) -> Instant {
+        *lock(&self.0.heard)
     }
 
     pub async fn revisions(&self) -> Result<Revisions, StoreError> {
@@ -140,8 +241,18 @@ impl Store {
 
     /// Asks whether the open store is still the one at its place, and answers.
     pub async fn probe(&self) -> Result<(), StoreError> {
-        self.0.db.is_in_place()?;
+        self.0.db.is_in_place().await?;
         self.revisions().await.map(|_| ())
+    }
+
+    /// Why the store is only read, where it is.
+    pub fn read_only(&self) -> Option<&StoreError> {
+        self.0.db.read_only()
+    }
+
+    /// Was its file overwritten while it was open? Then this process must not open it again.
+    pub fn is_overwritten(&self) -> bool {
+        self.0.db.is_overwritten()
     }
 
     /// Reads the whole store for damage, as `doctor` does. Takes as long as the store is large.
@@ -161,17 +272,40 @@ impl Store {
         }
     }
 
-    /// Ends in good order. A store that is only dropped, or killed, loses nothing that was acknowledged.
+    /// Ends in good order: what was written is then in the file itself. A store that is only dropped, or killed, loses
+    /// nothing that was acknowledged.
     pub async fn close(&self) {
-        if let Some(follower) = self.0.follower.get() {
-            follower.task.abort();
-        }
-        self.0.db.close().await;
+        let (db, follower) = self.0.parts();
+        Opened::close(db, follower).await;
     }
 
     fn db(&self) -> Db {
         self.0.db.clone()
     }
+}
+
+/// Opens a store that is a file.
+async fn open_file(path: &Path, name: String, making: Making) -> Result<Db, StoreError> {
+    // Whole from now on: it is looked at again before each write, wherever the process is then.
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let place = StoreLocation {
+        name,
+        folder: Some(path.parent().unwrap_or(path).into()),
+    };
+    if making == Making::IfMissing && path.symlink_metadata().is_err() {
+        let fill = async |draft: &Path| {
+            let draft = DatabaseFile::draft(draft, &place)?;
+            let db = Db::sqlite(draft, place.clone()).await?;
+            let filled = migrate::migrate(&db, Making::IfMissing).await;
+            db.close().await;
+            filled
+        };
+        database_file::make(path, &place, fill).await?;
+    }
+    let file = DatabaseFile::claim(path, &place).await?;
+    let db = Db::sqlite(file, place).await?;
+    migrate::migrate(&db, Making::Never).await?;
+    Ok(db)
 }
 
 fn now_ms() -> u64 {

@@ -26,6 +26,8 @@ pub struct NewToken {
     pub agent: Option<String>,
     /// In milliseconds since the epoch.
     pub expires_ms: Option<u64>,
+    /// The id of the token that it is made with; it ends with that one.
+    pub made_by: Option<String>,
 }
 
 /// A token without its secret.
@@ -39,6 +41,8 @@ pub struct Token {
     pub created_ms: u64,
     pub last_used_ms: Option<u64>,
     pub revoked_ms: Option<u64>,
+    /// The id of the token that it was made with.
+    pub made_by: Option<String>,
 }
 
 /// What is said of a secret that was shown.
@@ -50,8 +54,14 @@ pub enum Verdict {
     Unknown,
 }
 
-const INSERT: &str = "INSERT INTO tokens (id, name, hash, scopes, agent, expires_at, created_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7)";
+const INSERT: &str = "INSERT INTO tokens (id, name, hash, scopes, agent, expires_at, created_at, made_by) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+/// A token and all that were made with it, and with those.
+const REVOKE: &str = "WITH RECURSIVE family (id) AS (SELECT id FROM tokens WHERE id = $2 \
+    UNION SELECT tokens.id FROM tokens JOIN family ON tokens.made_by = family.id) \
+    UPDATE tokens SET revoked_at = $1 WHERE revoked_at IS NULL AND id IN (SELECT id FROM family)";
+/// Does the token still count that this one is made with? Who takes it back at the same time goes before or after.
+const MAKER: &str = "SELECT id FROM tokens WHERE id = $1 AND revoked_at IS NULL";
 
 #[derive(Clone)]
 pub struct Tokens {
@@ -76,11 +86,20 @@ impl Tokens {
             created_ms: now_ms(),
             last_used_ms: None,
             revoked_ms: None,
+            made_by: new.made_by,
         };
         let scopes = serde_json::Value::from(token.scopes.clone()).to_string();
         let hash = sha256(secret.as_bytes());
         let mut tx = self.db.begin().await?;
         tx.change(Kind::Tokens).await?;
+        if let Some(maker) = &token.made_by
+            && tx.rows(MAKER, values![maker]).await?.is_empty()
+        {
+            return Err(StoreError::Missing {
+                kind: "token that counts",
+                name: maker.clone(),
+            });
+        }
         let values = values![
             &token.id,
             &token.name,
@@ -89,6 +108,7 @@ impl Tokens {
             &token.agent,
             token.expires_ms,
             token.created_ms,
+            &token.made_by,
         ];
         tx.run(INSERT, values).await?;
         tx.commit().await?;
@@ -154,12 +174,11 @@ impl Tokens {
         row.map(|row| self.read(&row)).transpose()
     }
 
-    /// Takes a token back for good. Gives whether it counted until now.
+    /// Takes a token back for good, and with it all that were made with it. Gives whether any counted until now.
     pub async fn revoke(&self, id: &str) -> Result<bool, StoreError> {
         let mut tx = self.db.begin().await?;
         tx.change(Kind::Tokens).await?;
-        let sql = "UPDATE tokens SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
-        if tx.run(sql, values![now_ms(), id]).await? == 0 {
+        if tx.run(REVOKE, values![now_ms(), id]).await? == 0 {
             tx.rollback().await?;
             return Ok(false);
         }
@@ -182,5 +201,6 @@ fn read(row: &Line) -> Result<Token, Unreadable> {
         created_ms: row.number("created_at")?,
         last_used_ms: row.maybe_number("last_used")?,
         revoked_ms: row.maybe_number("revoked_at")?,
+        made_by: row.maybe_text("made_by")?,
     })
 }

@@ -42,7 +42,7 @@ impl TrustedPath {
     pub fn lapsed(&self, user: u32, further: &[PathBuf]) -> Option<String> {
         match Ownership::of(Path::new(&self.path), further) {
             Ok(now) => now.change_since(&self.ownership.clone().unwrap_or_default(), user),
-            Err(error) => Some(format!("whom it belongs to can't be told: {error}")),
+            Err(error) => Some(format!("its owner can't be determined: {error}")),
         }
     }
 }

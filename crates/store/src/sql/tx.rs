@@ -1,6 +1,7 @@
 //! One transaction that writes, on either database.
 
 use sqlx::pool::PoolConnection;
+use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, Sqlite};
 use toolcrib_core::store::StoreError;
 
@@ -32,6 +33,14 @@ impl<'a> Tx<'a> {
             db,
             connection: Some(connection),
             changed: false,
+        }
+    }
+
+    /// The connection itself, where the store is a file.
+    pub(super) fn sqlite(&mut self) -> Option<&mut SqliteConnection> {
+        match &mut self.connection {
+            Some(Connection::Sqlite(connection)) => Some(connection),
+            Some(Connection::Postgres(_)) | None => None,
         }
     }
 

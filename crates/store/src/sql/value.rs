@@ -101,7 +101,7 @@ pub(super) enum Line {
 pub(super) enum Unreadable {
     #[error("{0}")]
     Column(#[from] sqlx::Error),
-    #[error("column `{0}` is no JSON of its kind: {1}")]
+    #[error("column `{0}` is not JSON of its kind: {1}")]
     Json(&'static str, serde_json::Error),
     #[error("column `{0}` holds an unknown word")]
     Word(&'static str),

@@ -13,6 +13,7 @@ pub fn call(n: u64, tool: &str) -> CallRecord {
         client: "claude".into(),
         agent: "default".into(),
         session: None,
+        project: Some("/srv/garden".into()),
         token: None,
         tool: tool.into(),
         tool_version: Some("1".into()),
@@ -255,6 +256,30 @@ pub async fn odd_names_do_not_hold_up_the_log(site: Site) {
         .unwrap();
     assert_eq!(all.calls.len(), 2);
     assert_eq!(log.state().trouble, None);
+}
+
+/// A clock that jumped ahead makes all calls look old. They do not go in one go.
+pub async fn a_clock_that_jumped_ahead_costs_a_day_at_a_time(site: Site) {
+    const DAY: u64 = 24 * 3_600 * 1_000;
+    let store = site.open().await;
+    let log = store.call_log();
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+    // As a clock sees them that is half a year ahead.
+    for n in 0..100 {
+        let mut record = call(0, "echo");
+        record.at_ms = now - (180 + n) * DAY;
+        log.record(record);
+    }
+    log.flush(SOON).await.unwrap();
+    let keep = Retention {
+        days: Some(90),
+        rows: None,
+    };
+    let calls = store.calls();
+    assert_eq!(calls.forget(keep).await.unwrap(), 1);
+    assert_eq!(calls.forget(keep).await.unwrap(), 1);
+    let left = calls.list(&CallFilter::default(), None, 1_000).await;
+    assert_eq!(left.unwrap().calls.len(), 98);
 }
 
 pub async fn old_calls_go(site: Site) {

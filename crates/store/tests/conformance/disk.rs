@@ -30,7 +30,7 @@ async fn the_file_is_for_the_user_alone() {
     let folder = site.file().parent().unwrap().to_owned();
     assert_eq!(mode(&folder), 0o700);
     let files: Vec<_> = std::fs::read_dir(&folder).unwrap().flatten().collect();
-    assert_eq!(files.len(), 3, "{files:?}");
+    assert_eq!(files.len(), 4, "{files:?}");
     for file in files {
         assert_eq!(mode(&file.path()), 0o600, "{file:?}");
     }
@@ -147,6 +147,10 @@ async fn a_file_that_was_taken_away_takes_no_writes() {
     std::fs::write(site.file(), "").unwrap();
     let error = tools.delete("a").await.unwrap_err();
     assert!(error.to_string().contains("replaced"), "{error}");
+    // What is empty where a store was is no new one.
+    let error = refused(&site).await;
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    assert_eq!(site.file().metadata().unwrap().len(), 0);
     std::fs::rename(&away, site.file()).unwrap();
     tools.create(CustomTool::new("b", "x")).await.unwrap();
 }

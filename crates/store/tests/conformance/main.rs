@@ -10,11 +10,13 @@
 )]
 
 mod calls;
+mod copies;
 mod crash;
 mod disk;
 mod opening;
 mod people;
 mod processes;
+mod server;
 mod support;
 mod tools;
 
@@ -50,11 +52,13 @@ on_both! {
         the_end_of_a_call_completes_its_beginning
         odd_names_do_not_hold_up_the_log
         who_waits_does_not_starve_who_does_not
-        old_calls_go;
+        old_calls_go
+        a_clock_that_jumped_ahead_costs_a_day_at_a_time;
     people:
         grants_come_and_go
         trust_comes_and_goes_and_is_imported_once
-        tokens_are_known_by_their_hash;
+        tokens_are_known_by_their_hash
+        what_a_token_made_ends_with_it;
     opening:
         changes_are_told_across_connections
         a_newer_store_is_refused

@@ -17,7 +17,7 @@ pub async fn changes_are_told_across_connections(site: Site) {
     let mut own = store.watch();
     let mut far = other.watch();
     for n in 0..10 {
-        let before = *far.borrow_and_update();
+        let before = far.borrow_and_update().revisions;
         own.mark_unchanged();
         store
             .custom_tools()
@@ -32,16 +32,21 @@ pub async fn changes_are_told_across_connections(site: Site) {
             custom_tools: before.custom_tools + 1,
             ..before
         };
-        assert_eq!(*far.borrow(), expected, "it says what changed, and no more");
+        assert_eq!(
+            far.borrow().revisions,
+            expected,
+            "it says what changed, and no more"
+        );
         tokio::time::timeout(SOON, own.changed())
             .await
             .unwrap()
             .unwrap();
     }
     let revisions = other.revisions().await.unwrap();
-    assert_eq!((revisions.custom_tools, revisions), (10, *far.borrow()));
+    let told = far.borrow().revisions;
+    assert_eq!((revisions.custom_tools, revisions), (10, told));
     // Calls are nobody's news: the next that is told is the next registration.
-    let before = *far.borrow_and_update();
+    let before = far.borrow_and_update().revisions;
     let log = store.call_log();
     log.record_durably(call(1, "echo")).await.unwrap();
     let tool = CustomTool::new("last", "x");
@@ -50,7 +55,7 @@ pub async fn changes_are_told_across_connections(site: Site) {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(far.borrow().custom_tools, before.custom_tools + 1);
+    assert_eq!(far.borrow().revisions.custom_tools, before.custom_tools + 1);
 }
 
 pub async fn a_newer_store_is_refused(site: Site) {
@@ -89,6 +94,8 @@ pub async fn an_older_store_is_brought_up(site: Site) {
         "ALTER TABLE grants DROP COLUMN origin",
         "CREATE INDEX grants_by_tool ON grants (tool)",
         "ALTER TABLE trust DROP COLUMN ownership",
+        "ALTER TABLE calls DROP COLUMN project",
+        "ALTER TABLE tokens DROP COLUMN made_by",
         "CREATE TABLE outputs (id TEXT PRIMARY KEY)",
         "CREATE TABLE descriptions (key TEXT PRIMARY KEY)",
         "INSERT INTO trust (path, kind, since) VALUES ('/', 'project', 1)",

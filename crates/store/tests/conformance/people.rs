@@ -93,6 +93,7 @@ pub async fn tokens_are_known_by_their_hash(site: Site) {
         scopes: vec!["read".to_owned(), "call".to_owned()],
         agent: Some("reviewer".to_owned()),
         expires_ms,
+        made_by: None,
     };
     let (token, secret) = tokens.create(new("b", Some(u64::MAX / 4))).await.unwrap();
     assert!(secret.starts_with("tcrib_") && secret.len() == 70);
@@ -130,4 +131,38 @@ pub async fn tokens_are_known_by_their_hash(site: Site) {
         let holds = |text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
         assert!(holds(&token.id) && !holds(&secret) && !holds(&secret[6..]));
     }
+}
+
+/// Who takes a token back takes back what was made with it, however far down; and nothing is made with it any more.
+pub async fn what_a_token_made_ends_with_it(site: Site) {
+    let store = site.open().await;
+    let tokens = store.tokens();
+    let new = |name: &str, maker: Option<&str>| NewToken {
+        name: name.to_owned(),
+        scopes: vec!["manage".to_owned()],
+        agent: None,
+        expires_ms: None,
+        made_by: maker.map(str::to_owned),
+    };
+    let (lead, _) = tokens.create(new("lead", None)).await.unwrap();
+    let (other, other_secret) = tokens.create(new("other", None)).await.unwrap();
+    let (child, child_secret) = tokens.create(new("child", Some(&lead.id))).await.unwrap();
+    let (_, grandchild) = tokens
+        .create(new("grandchild", Some(&child.id)))
+        .await
+        .unwrap();
+    assert_eq!(child.made_by.as_deref(), Some(lead.id.as_str()));
+    assert!(tokens.revoke(&lead.id).await.unwrap());
+    for secret in [&child_secret, &grandchild] {
+        assert_eq!(tokens.verify(secret).await.unwrap(), Verdict::Revoked);
+    }
+    assert_eq!(
+        tokens.verify(&other_secret).await.unwrap(),
+        Verdict::Valid(other)
+    );
+    let late = tokens
+        .create(new("late", Some(&lead.id)))
+        .await
+        .unwrap_err();
+    assert!(matches!(late, StoreError::Missing { .. }), "{late:?}");
 }

@@ -133,7 +133,7 @@ async fn connections_that_were_cut_come_back() {
         store.custom_tools().list(None, 0, 9).await.unwrap().total,
         2
     );
-    let both = told.wait_for(|revisions| revisions.custom_tools >= 2);
+    let both = told.wait_for(|pulse| pulse.revisions.custom_tools >= 2);
     tokio::time::timeout(SOON, both).await.unwrap().unwrap();
 }
 

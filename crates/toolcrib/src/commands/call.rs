@@ -7,9 +7,11 @@ use serde_json::Value;
 use toolcrib_core::words::{CommandLine, line};
 use toolcrib_core::{Block, BlockKind, ErrorCode, Hint, Json, JsonError, Object};
 
-use super::reach::Reach;
+use super::reach::{About, Reach};
+use super::serve::asked_to_stop;
+use super::watched::Watched;
 use super::{Done, Scene, Target};
-use crate::error::EXIT_TOOL_FAILED;
+use crate::error::{EXIT_INTERRUPTED, EXIT_TOOL_FAILED};
 use crate::failure::Failure;
 use crate::printer::{Printer, plain};
 use crate::wire::OutcomeView;
@@ -30,22 +32,29 @@ pub struct Call {
     /// One JSON object, or `-`, or key=value pairs
     #[arg(value_name = "JSON | KEY=VALUE")]
     pub arguments: Vec<String>,
+    /// Print the whole output, also what agents are not shown
+    #[arg(long)]
+    pub full: bool,
     #[command(flatten)]
     pub target: Target,
 }
 
 impl Call {
     pub async fn run(self, scene: &Scene) -> Done {
-        let reach = Reach::open(scene, &self.target).await?;
-        reach.prepare(&self.name).await;
+        let reach = Reach::open_for(scene, &self.target, About::CallOf(&self.name)).await?;
         let schema = match self.arguments.iter().any(|argument| is_pair(argument)) {
             true => reach.tool(&self.name).await?.input_schema,
             false => Value::Null,
         };
         let arguments = read_arguments(&self.arguments, &schema, &self.name)?;
-        let outcome = reach.call(&self.name, arguments).await;
+        let Some(outcome) = attended(scene, &reach, &self.name, arguments).await else {
+            return Ok(EXIT_INTERRUPTED);
+        };
         reach.close().await;
-        let outcome = outcome?;
+        let mut outcome = outcome.called?;
+        if self.full {
+            whole(&reach, &mut outcome).await?;
+        }
         print(scene.printer, &outcome);
         Ok(if outcome.is_error {
             EXIT_TOOL_FAILED
@@ -53,6 +62,46 @@ impl Call {
             0
         })
     }
+}
+
+/// How a call ended that somebody waited for.
+pub struct Attended {
+    pub called: Result<OutcomeView, Failure>,
+    /// Up to where what the tool printed has been shown.
+    pub shown_to: Option<u64>,
+}
+
+/// Calls a tool for a person who may lose patience: Ctrl-C cancels the call, and gives nothing.
+pub async fn attended(
+    scene: &Scene,
+    reach: &Reach,
+    name: &str,
+    arguments: Object,
+) -> Option<Attended> {
+    let mut watched = Watched::new(reach, scene.printer, name).await;
+    tokio::select! {
+        called = watched.during(reach.call(name, arguments)) => {
+            watched.look().await;
+            return Some(Attended {
+                called,
+                shown_to: watched.shown_to(),
+            });
+        }
+        () = asked_to_stop() => {}
+    }
+    scene.printer.note(format!("`{name}` was cancelled"));
+    // What was started here ends in good order, and the call is on record before the command is gone.
+    reach.close().await;
+    None
+}
+
+/// Puts what was cut of an output back in its place.
+pub async fn whole(reach: &Reach, outcome: &mut OutcomeView) -> Result<(), Failure> {
+    let id = outcome.metadata.get("outputId");
+    if let Some(id) = id.and_then(Value::as_str).map(str::to_owned) {
+        outcome.output = reach.output(&id).await?;
+    }
+    Ok(())
 }
 
 /// What a call gave, for a person.

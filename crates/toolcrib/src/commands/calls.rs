@@ -8,6 +8,7 @@ use toolcrib_core::ErrorCode;
 use super::reach::Reach;
 use super::{Done, Scene, Target};
 use crate::failure::Failure;
+use crate::printer::Column;
 use crate::wire::{RecordList, RecordView};
 
 /// How often the record is looked at when it is followed.
@@ -19,6 +20,7 @@ const MAX_PAGE: usize = 1_000;
 /// Which calls are shown.
 pub struct Shown {
     pub tool: Option<String>,
+    pub all_projects: bool,
     pub failed: bool,
     pub since: Option<Duration>,
     pub limit: usize,
@@ -100,6 +102,7 @@ impl Shown {
         let mut query = vec![("limit", limit.to_string())];
         let maybe = [
             ("tool", self.tool.clone()),
+            ("project", self.all_projects.then(|| "*".to_owned())),
             ("outcome", self.failed.then(|| "failed".to_owned())),
             ("since", since_ms.map(|ms| ms.to_string())),
             ("cursor", cursor.map(str::to_owned)),
@@ -117,10 +120,15 @@ impl Shown {
         }
         if list.calls.is_empty() {
             printer.note("no call is on record that fits");
+            if !self.all_projects {
+                printer.hint("`--all-projects` shows the calls of other projects too");
+            }
             return;
         }
         let row = |call: &RecordView| {
-            vec![
+            let project = call.project.as_deref().unwrap_or("-").to_owned();
+            let project = self.all_projects.then_some(project);
+            let mut row = vec![
                 second(&call.timestamp),
                 call.tool.clone(),
                 call.ending().to_owned(),
@@ -128,10 +136,23 @@ impl Shown {
                 call.client.clone(),
                 call.agent.clone(),
                 call.id.clone(),
-            ]
+            ];
+            row.extend(project);
+            row
         };
-        let header = ["time", "tool", "outcome", "took", "client", "agent", "id"];
-        printer.table(&header, list.calls.iter().map(row).collect());
+        let columns = [
+            Column::whole("time"),
+            Column::whole("tool"),
+            Column::whole("outcome"),
+            Column::spare("took", 4),
+            Column::spare("client", 3),
+            Column::spare("agent", 1),
+            Column::spare("id", 2),
+            Column::whole("project"),
+        ];
+        let columns = &columns[..if self.all_projects { 8 } else { 7 }];
+        let rows: Vec<_> = list.calls.iter().map(row).collect();
+        printer.table(columns, &rows);
         if list.next.is_some() {
             printer.note("there are more: `--limit` shows them");
         }

@@ -8,7 +8,7 @@ use super::{Done, Scene, Target};
 use crate::printer::{DIM, GREEN, RED, YELLOW, plain};
 use crate::wire::{ConfinementView, DoctorView, FeatureView};
 
-/// Say how tools are confined here, and what is wrong
+/// Show how tools are confined here, and what is wrong
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exits 1 when a tool can't be confined here, and so does not run. An agent with a shell of your user \
@@ -36,6 +36,16 @@ impl Doctor {
         for tool in &found.tools {
             tell_tool(scene, tool);
         }
+        for problem in &found.failed {
+            let what = problem.tool_name.as_deref().or(problem.file.as_deref());
+            let line = format!(
+                "{} did not load: {}",
+                what.unwrap_or("something"),
+                problem.message
+            );
+            printer.line(format!("  {RED}failed{RED:#} {}", plain(&line)));
+        }
+        tell_caveats(scene, &found.tools);
         for reason in &found.degraded {
             printer.note(format!("{YELLOW}degraded{YELLOW:#}: {}", plain(reason)));
         }
@@ -100,11 +110,37 @@ fn tell_tool(scene: &Scene, tool: &ConfinementView) {
         (Some(true), Some(enforced), _) => {
             format!("  {name:<24} enforced: {}", plain(enforced))
         }
-        _ => format!("  {name:<24} runs in Toolcrib itself"),
+        _ => match &tool.waits {
+            Some(waits) => format!(
+                "  {name:<24} {YELLOW}does not run yet{YELLOW:#}: {}",
+                plain(waits)
+            ),
+            None => format!("  {name:<24} runs in Toolcrib itself"),
+        },
     };
     scene.printer.line(line);
-    for one in tool.lost.iter().flatten() {
-        let line = format!("  {:<24} not promised: {}", "", plain(one));
-        scene.printer.line(line);
+}
+
+/// What can't be promised here, each once, with the tools that it is about where that is not all of them.
+fn tell_caveats(scene: &Scene, tools: &[ConfinementView]) {
+    let confined = tools.iter().filter(|tool| tool.lost.is_some()).count();
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for tool in tools {
+        for caveat in tool.lost.iter().flatten() {
+            match all.iter_mut().find(|(known, _)| known == caveat) {
+                Some((_, names)) => names.push(&tool.name),
+                None => all.push((caveat, vec![&tool.name])),
+            }
+        }
+    }
+    for (caveat, names) in all {
+        let whose = match names.len() == confined {
+            true => String::new(),
+            false => format!(" ({})", names.join(", ")),
+        };
+        let line = format!("{caveat}{whose}");
+        scene
+            .printer
+            .line(format!("  not promised: {}", plain(&line)));
     }
 }

@@ -12,7 +12,7 @@ use toolcrib_core::words::{CommandLine, inline, line};
 use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
 use crate::failure::Failure;
-use crate::printer::{BOLD, GREEN, plain};
+use crate::printer::{BOLD, Column, GREEN, plain};
 use crate::wire::{GrantCreate, GrantList, GrantView, NetView, ToolView};
 
 /// What `--net` without a host stands for.
@@ -58,15 +58,21 @@ pub struct Grant {
     /// An environment variable that it may read
     #[arg(long, value_name = "VAR")]
     pub env: Vec<String>,
+    /// What a tool needs that runs a build: `cargo`, `node`, `python`, `go` or `git`; what that opens is printed
+    #[arg(long, value_name = "NAME", value_parser = ["cargo", "node", "python", "go", "git"])]
+    pub preset: Vec<String>,
     /// Keep the grant when the tool is edited
     #[arg(long)]
     pub follow: bool,
     /// Take back all that the tool was granted
-    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "install", "memory", "cpu", "env", "follow", "list"])]
+    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "install", "memory", "cpu", "env", "preset", "follow", "list"])]
     pub revoke: bool,
     /// List what was granted, to all tools or to those of this name
-    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "install", "memory", "cpu", "env", "follow"])]
+    #[arg(long, conflicts_with_all = ["all", "read", "write", "net", "exec", "install", "memory", "cpu", "env", "preset", "follow"])]
     pub list: bool,
+    /// With `--list`: grants of all projects, not of this one and your own tools alone
+    #[arg(long, requires = "list")]
+    pub all_projects: bool,
     #[command(flatten)]
     pub target: Target,
 }
@@ -85,7 +91,7 @@ impl Grant {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open(scene, &self.target).await?;
         let done = match (self.list, self.revoke) {
-            (true, _) => list(scene, &reach, self.name.as_deref()).await,
+            (true, _) => list(scene, &reach, self.name.as_deref(), self.all_projects).await,
             (_, true) => revoke(scene, &reach, &self.name.unwrap_or_default()).await,
             _ => give(scene, &reach, &self.wanted(&scene.env.directory)).await,
         };
@@ -107,6 +113,7 @@ impl Grant {
         GrantCreate {
             tool: self.name.unwrap_or_default(),
             all: self.all,
+            preset: self.preset,
             read: absolute(self.read),
             write: absolute(self.write),
             net,
@@ -145,9 +152,11 @@ async fn give(scene: &Scene, reach: &Reach, wanted: &GrantCreate) -> Done {
     Ok(0)
 }
 
-async fn list(scene: &Scene, reach: &Reach, name: Option<&str>) -> Done {
-    let query = name.map(|name| ("tool", name.to_owned()));
-    let list: GrantList = reach.ask("/grants", query.as_slice()).await?;
+async fn list(scene: &Scene, reach: &Reach, name: Option<&str>, all_projects: bool) -> Done {
+    let tool = name.map(|name| ("tool", name.to_owned()));
+    let projects = all_projects.then(|| ("project", "*".to_owned()));
+    let query: Vec<_> = tool.into_iter().chain(projects).collect();
+    let list: GrantList = reach.ask("/grants", &query).await?;
     let printer = scene.printer;
     if printer.is_json() {
         printer.json(&list);
@@ -167,7 +176,14 @@ async fn list(scene: &Scene, reach: &Reach, name: Option<&str>) -> Done {
             grant.id.clone(),
         ]
     });
-    printer.table(&["tool", "granted", "for", "origin", "id"], rows.collect());
+    let columns = [
+        Column::whole("tool"),
+        Column::cut("granted"),
+        Column::whole("for"),
+        Column::spare("origin", 2),
+        Column::spare("id", 1),
+    ];
+    printer.table(&columns, &rows.collect::<Vec<_>>());
     Ok(0)
 }
 
@@ -180,7 +196,7 @@ fn until(grant: &GrantView) -> &'static str {
 
 /// Takes back one grant by its id, or all of one tool.
 async fn revoke(scene: &Scene, reach: &Reach, name: &str) -> Done {
-    let GrantList { grants: all, .. } = reach.get("/grants").await?;
+    let GrantList { grants: all, .. } = reach.get("/grants?project=*").await?;
     let ids: Vec<&str> = match all.iter().find(|grant| grant.id == name) {
         Some(grant) => vec![&grant.id],
         None => {

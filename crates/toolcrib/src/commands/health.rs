@@ -1,6 +1,7 @@
 //! `toolcrib health`: asks the processes behind tools how they are.
 
 use clap::Args;
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
@@ -8,10 +9,13 @@ use crate::failure::Failure;
 use crate::printer::{GREEN, RED, YELLOW, plain};
 use crate::wire::{CheckView, ToolList};
 
-/// Ask a tool's process how it is, starting one if need be
+/// How many are asked at the same time.
+const AT_ONCE: usize = 8;
+
+/// Ask a tool's process how it is, starting one if needed
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a name every tool with a process of its own is asked. Exit code 1 when one is unhealthy."
+    after_help = "Without a name every tool is asked; one without a process of its own is `unknown`. Exit code 1 when one is unhealthy."
 )]
 pub struct Health {
     /// The tool's name
@@ -36,7 +40,7 @@ impl Health {
             return Ok(u8::from(unwell));
         }
         if checked.is_empty() {
-            printer.line("no tool has a process of its own");
+            printer.line("there is no tool that could be asked");
         }
         for one in &checked {
             let style = match one.health_status.as_str() {
@@ -57,20 +61,15 @@ impl Health {
         if let Some(name) = &self.name {
             return Ok(vec![ask(reach, name).await?]);
         }
-        let mut checked = Vec::new();
         let list: ToolList = reach.get("/tools").await?;
-        for tool in list.tools {
-            let program = tool.source == "executable" || tool.source == "registered";
-            if program && tool.status != "untrusted" {
-                checked.push(ask(reach, &tool.name).await?);
-            }
-        }
-        Ok(checked)
+        let tools = list.tools.iter().filter(|tool| tool.status != "untrusted");
+        let asked = tools.map(|tool| ask(reach, &tool.name));
+        stream::iter(asked).buffered(AT_ONCE).try_collect().await
     }
 }
 
 async fn ask(reach: &Reach, name: &str) -> Result<CheckView, Failure> {
     reach
-        .get(&format!("/tools/{}/health", segment(name)?))
+        .get(&format!("/tools/{}/health?check=true", segment(name)?))
         .await
 }

@@ -91,7 +91,7 @@ impl Init {
                 "{} was there before and is not trusted yet:",
                 marker.display()
             ));
-            printer.line("look at its tools with `toolcrib list`, then say `toolcrib trust`");
+            printer.line("look at its tools with `toolcrib list`, then run `toolcrib trust`");
         }
         printer.line("");
         printer.line("Next:");

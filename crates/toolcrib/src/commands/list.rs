@@ -2,19 +2,23 @@
 
 use clap::Args;
 use serde_json::json;
+use toolcrib_core::words::counted;
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
-use crate::printer::{BOLD, DIM, GREEN, RED, YELLOW, plain};
+use crate::printer::{BOLD, Column, DIM, GREEN, RED, YELLOW, plain};
 use crate::wire::{HealthView, ProblemList, ToolList, ToolView};
 
 /// List the tools there are, and what did not load
 #[derive(Debug, Args)]
 #[command(after_help = "Exits 1 when something did not load; `toolcrib errors` says why.")]
 pub struct List {
-    /// Also list files that hold no tool
+    /// Also list files without a tool
     #[arg(long)]
     pub all: bool,
+    /// Print only the names, one per line
+    #[arg(long, conflicts_with_all = ["all", "json"])]
+    pub names: bool,
     #[command(flatten)]
     pub target: Target,
 }
@@ -24,6 +28,12 @@ impl List {
         let reach = Reach::open(scene, &self.target).await?;
         let idle = self.all.then(|| ("idle", "true".to_owned()));
         let list: ToolList = reach.ask("/tools", idle.as_slice()).await?;
+        if self.names {
+            for tool in &list.tools {
+                scene.printer.line(plain(&tool.name));
+            }
+            return Ok(0);
+        }
         let problems: ProblemList = reach.get("/tools/errors").await?;
         let exit = u8::from(problems.has_errors());
         let printer = scene.printer;
@@ -45,7 +55,13 @@ impl List {
                 short(&tool.description),
             ]
         });
-        printer.table(&["name", "source", "status", "description"], rows.collect());
+        let columns = [
+            Column::whole("name"),
+            Column::spare("source", 1),
+            Column::whole("status"),
+            Column::cut("description"),
+        ];
+        printer.table(&columns, &rows.collect::<Vec<_>>());
         for file in list.idle_files.iter().flatten() {
             printer.line(format!("{DIM}{} holds no tool{DIM:#}", plain(file)));
         }
@@ -92,19 +108,18 @@ fn summary(scene: &Scene, problems: &ProblemList) {
         .filter(|problem| problem.severity == "error")
         .count();
     let warnings = problems.errors.len() - errors;
-    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     match (errors, warnings) {
         (0, 0) => {}
         (0, n) => scene.printer.note(format!(
             "{YELLOW}{}{YELLOW:#}: `toolcrib errors` shows them",
-            count(n, "warning")
+            counted(n, "warning")
         )),
         (n, 0) => scene.printer.note(format!(
             "{RED}{}{RED:#}: `toolcrib errors` says what to do",
-            count(n, "problem")
+            counted(n, "problem")
         )),
         (n, m) => {
-            let both = format!("{} and {}", count(n, "problem"), count(m, "warning"));
+            let both = format!("{} and {}", counted(n, "problem"), counted(m, "warning"));
             scene.printer.note(format!(
                 "{RED}{both}{RED:#}: `toolcrib errors` says what to do"
             ));

@@ -22,7 +22,7 @@ pub struct Logs {
     /// The tool's name
     #[arg(required_unless_present = "calls")]
     pub name: Option<String>,
-    /// Go on showing what is said or called, until Ctrl-C
+    /// Keep showing what is said or called, until Ctrl-C
     #[arg(long, short)]
     pub follow: bool,
     /// Show the record of calls, newest first
@@ -31,13 +31,16 @@ pub struct Logs {
     /// Only calls of this tool
     #[arg(long, value_name = "NAME", requires = "calls")]
     pub tool: Option<String>,
+    /// Calls of all projects, not of this one alone
+    #[arg(long, requires = "calls")]
+    pub all_projects: bool,
     /// Only calls that failed
     #[arg(long, requires = "calls")]
     pub failed: bool,
-    /// Only calls that began no longer ago: 90s, 15m, 1h, 7d
+    /// Only calls that began within this time: 90s, 15m, 1h, 7d
     #[arg(long, value_name = "AGE", requires = "calls", value_parser = parse_age)]
     pub since: Option<Duration>,
-    /// At most so many calls
+    /// At most this many calls
     #[arg(long, value_name = "N", requires = "calls", default_value_t = 50,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub limit: u32,
@@ -53,6 +56,7 @@ impl Logs {
             (None, _) => {
                 let shown = Shown {
                     tool: self.tool,
+                    all_projects: self.all_projects,
                     failed: self.failed,
                     since: self.since,
                     limit: self.limit as usize,

@@ -11,15 +11,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::ErrorCode;
 use toolcrib_core::call::DEFAULT_AGENT;
+use toolcrib_core::words::counted;
 use toolcrib_sources::Follow;
 
-use super::relay::{self, Stream};
+use super::relay::{self, NoCrib, Stream};
 use super::serve::asked_to_stop;
 use super::{Done, Scene};
 use crate::config::Flags;
+use crate::env;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::printer::Printer;
+use crate::serve::http::LAST_WORDS;
 use crate::serve::{Served, mcp};
 
 /// Speak MCP on stdin and stdout, for an agent that starts it
@@ -43,32 +46,40 @@ impl Mcp {
         if self.print_config {
             return print_config(scene, &opened).await;
         }
+        let session = session(scene);
         let socket = opened.socket().filter(|_| !self.standalone);
         let crib = match &socket {
-            Some(socket) => relay::connect(socket).await,
-            None => None,
+            Some(socket) => relay::connect(socket, &session).await,
+            None => Err(NoCrib::Silent),
         };
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let ended = match (socket, crib) {
-            (Some(socket), Some(crib)) => {
+            (Some(socket), Ok(crib)) => {
                 scene.printer.remark(format!(
                     "toolcrib {}: the crib that serves {} answers",
                     crate::VERSION,
                     opened.project_line()
                 ));
-                let alone = async || {
+                let alone = async |reason| {
+                    say_why(scene.printer, &reason);
                     let (ours, theirs) = tokio::io::duplex(64 * 1_024);
-                    let printer = scene.printer;
+                    let (printer, session) = (scene.printer, session.clone());
                     tokio::spawn(async move {
                         let (input, output) = tokio::io::split(theirs);
-                        let _ = serve_alone(opened, printer, input, output).await;
+                        let _ = serve_alone(opened, printer, session, input, output).await;
                     });
                     Box::new(ours) as Box<dyn Stream>
                 };
-                let relayed = relay::run(input, output, socket, crib, alone).await;
+                let relayed =
+                    relay::run(input, output, (socket, session.clone()), crib, alone).await;
                 relayed.map_err(|error| error.to_string())
             }
-            _ => serve_alone(opened, scene.printer, input, output).await,
+            (_, reason) => {
+                if let Err(reason) = reason {
+                    say_why(scene.printer, &reason);
+                }
+                serve_alone(opened, scene.printer, session, input, output).await
+            }
         };
         ended.map_err(|reason| {
             Failure::new(ErrorCode::Unavailable, "the client did not speak MCP").cause(reason).hint(
@@ -79,44 +90,74 @@ impl Mcp {
     }
 }
 
+/// Says why the crib that serves is not used, where there is one.
+fn say_why(printer: Printer, reason: &NoCrib) {
+    match reason {
+        NoCrib::Silent => {}
+        NoCrib::OtherVersion(other) => printer.remark(format!(
+            "the crib that serves this project is toolcrib {other}, and this is {}, so the tools are loaded here too; \
+             restart `toolcrib serve` with this version to share one set of workers",
+            crate::VERSION
+        )),
+    }
+}
+
 /// Loads the tools here and answers on the two streams until the client hangs up.
 async fn serve_alone(
     opened: Opened,
     printer: Printer,
+    session: Arc<str>,
     input: impl AsyncRead + Send + Sync + Unpin + 'static,
     output: impl AsyncWrite + Send + Sync + Unpin + 'static,
 ) -> Result<(), String> {
-    let sources = opened.load(Follow::Changes).await;
-    printer.remark(format!(
-        "toolcrib {} serves {} tools of {}",
-        crate::VERSION,
-        opened.crib.view(DEFAULT_AGENT).listed().count(),
-        opened.project_line()
-    ));
     let root = opened.project.as_ref().map(|project| project.root.clone());
-    let served = Arc::new(Served::new(opened.crib.clone()).with_project(root));
+    let served = Served::new(opened.crib.clone())
+        .with_project(root)
+        .with_list_wait(opened.settings.list_wait);
+    let served = Arc::new(served);
     let (input, hung_up) = Heard::new(input);
     let ended = tokio::select! {
-        () = opened.follow(&sources, |reasons| {
-            for reason in reasons {
-                tracing::warn!(reason, "degraded");
-            }
-        }) => Ok(()),
-        ended = mcp::lines(mcp::Mcp::new(served), input, output) => ended,
+        // The client is answered meanwhile: what is known at once is there in a moment, and the rest comes later.
+        () = async {
+            let sources = opened.start(Follow::Changes).await;
+            printer.remark(format!(
+                "toolcrib {} serves {} of {}",
+                crate::VERSION,
+                counted(opened.crib.view(DEFAULT_AGENT).listed().count(), "tool"),
+                opened.project_line()
+            ));
+            let followed = opened.follow(&sources, |reasons| {
+                for reason in reasons {
+                    tracing::warn!(reason, "degraded");
+                }
+            });
+            tokio::join!(followed, opened.tell_progress());
+        } => Ok(()),
+        ended = mcp::lines_until(mcp::Mcp::new(served.clone()), session, input, output, async {
+            asked_to_stop().await;
+            // Said before the calls in flight are given up, so that workers are asked to end. Then they are answered.
+            opened.place.workers.closing();
+            served.given_up.cancel();
+            let _ = tokio::time::timeout(LAST_WORDS, served.calls_ended()).await;
+        }) => ended,
         () = async {
             // Calls in flight still have their grace; those that it does not suffice for are given up.
             hung_up.cancelled().await;
             opened.place.workers.closing();
             std::future::pending().await
         } => Ok(()),
-        // Said before the calls in flight are dropped, which happens when this is over.
-        () = async {
-            asked_to_stop().await;
-            opened.place.workers.closing();
-        } => Ok(()),
     };
     opened.close().await;
     ended
+}
+
+/// What the calls of this connection have in common: the client's own session where it tells, else a name of ours.
+fn session(scene: &Scene) -> Arc<str> {
+    let told = scene.env.text(env::CLAUDE_SESSION);
+    let is_name =
+        |name: &&str| name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_graphic());
+    told.filter(is_name)
+        .map_or_else(mcp::new_session, Arc::from)
 }
 
 /// A stream that tells when it ends.
@@ -150,7 +191,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
 
 /// The form of seed 000: what a Claude agent takes as `mcpServers` and `allowedTools`.
 async fn print_config(scene: &Scene, opened: &Opened) -> Done {
-    let _sources = opened.load(Follow::Nothing).await;
+    let _sources = opened.load().await;
     let view = opened.crib.view(DEFAULT_AGENT);
     let allowed: Vec<String> = view.listed().map(|tool| tool.mcp_name()).collect();
     let mut args = vec!["mcp".to_owned()];

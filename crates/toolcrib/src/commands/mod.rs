@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use toolcrib_store::Store;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::audit::LAST_WORDS;
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::log::{Form, Log, REMARK, Sink};
@@ -23,9 +26,11 @@ mod doctor;
 mod errors;
 mod grant;
 mod health;
+mod help;
 mod init;
 mod list;
 mod logs;
+mod man;
 mod mcp;
 mod new;
 mod reach;
@@ -40,6 +45,7 @@ mod transport;
 mod trust;
 mod unregister;
 mod validate;
+mod watched;
 
 /// What a command gives when nothing went wrong: its exit code.
 pub type Done = Result<u8, Failure>;
@@ -51,6 +57,7 @@ pub type Done = Result<u8, Failure>;
     about = "The tool crib for AI agents: tools are kept, checked, handed out and signed for",
     help_template = "{about}\n\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}",
     after_help = GROUPS,
+    disable_help_subcommand = true,
     arg_required_else_help = true
 )]
 pub struct Cli {
@@ -66,7 +73,7 @@ Start:
   init         Make this folder a project with one working tool
   new          Write a new tool from a template, ready to be changed
   connect      Print what a coding agent needs to use the tools
-  doctor       Say how tools are confined here, and what is wrong
+  doctor       Show how tools are confined here, and what is wrong
 
 Use:
   list         List the tools there are, and what did not load
@@ -74,27 +81,29 @@ Use:
   call         Call a tool
   test         Call a tool and show validation, timing and stderr
   logs         Show what a tool's worker said on stderr, or the record of calls
-  health       Ask a tool's process how it is, starting one if need be
+  health       Ask a tool's process how it is, starting one if needed
   errors       Show what did not load, and what to do about it
   reload       Read every tool file again
 
 Keep:
-  trust        Say yes to a project's tools, or take it back
+  trust        Trust a project's tools, or take trust back
   register     Register a program as a tool, in every project
-  unregister   Take a registered tool away
-  validate     Start a registered tool's program and say whether it is what was registered
+  unregister   Remove a registered tool
+  validate     Start a registered tool's program and check that it is what was registered
   grant        Grant a tool what it may do beyond the default, or take it back
-  token        Make, list and take back tokens for programs that use HTTP
+  token        Make, list and revoke tokens for programs that use HTTP
 
 Serve:
   serve        Serve the tools over HTTP, and follow every change
   mcp          Speak MCP on stdin and stdout, for an agent that starts it
   completions  Print a completion script for your shell
+  man          Print the manual page of a command, or write all of them into a folder
 
-`toolcrib help COMMAND` says more.
+`toolcrib help COMMAND` says more, `toolcrib help` lists the guides.
 
 Exit codes: 0 done, 1 the tool reports failure or something did not load,
-2 wrong arguments or settings, 3 refused, 4 could not run, 70 a bug of ours.";
+2 wrong arguments or settings, 3 refused, 4 could not run, 70 a bug in Toolcrib,
+130 cancelled with Ctrl-C.";
 
 /// Options that every command takes.
 #[derive(Debug, Clone, Args)]
@@ -147,6 +156,8 @@ pub enum Verb {
     Serve(serve::Serve),
     Mcp(mcp::Mcp),
     Completions(completions::Completions),
+    Man(man::Man),
+    Help(help::Help),
 }
 
 /// What every command is given.
@@ -159,10 +170,7 @@ pub struct Scene {
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(error) => return not_understood(&error),
     };
     let mut printer = Printer::new(cli.globals.json);
     let mut env = match Env::read() {
@@ -177,7 +185,7 @@ pub fn run() -> ExitCode {
         }
     };
     env.named_project = cli.globals.project.clone();
-    let (form, log) = log_to_stderr(&env, &cli.verb);
+    let (form, log) = log_to_stderr(&env, &cli);
     printer = printer.with_log(form);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -198,7 +206,12 @@ pub fn run() -> ExitCode {
         globals: cli.globals,
         printer,
     };
-    let done = runtime.block_on(dispatch(cli.verb, &scene));
+    let done = runtime.block_on(async {
+        let done = dispatch(cli.verb, &scene).await;
+        // What was written is in the store's file itself then, and a copy of that is whole.
+        let _ = tokio::time::timeout(LAST_WORDS, Store::close_all()).await;
+        done
+    });
     // Threads that wait for the disk must not hold up the exit.
     runtime.shutdown_background();
     log.flush();
@@ -209,6 +222,25 @@ pub fn run() -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Help that was asked for, or what is wrong with the command line, as JSON where that is asked for.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().any(|word| word == "--json") {
+        let text = error.to_string();
+        let message = text.lines().next().unwrap_or_default();
+        let message = message.trim_start_matches("error: ");
+        let failure = Failure::new(toolcrib_core::ErrorCode::BadRequest, message);
+        let failure = failure.hint("`toolcrib help` lists the commands and what they take");
+        Printer::new(true).failure(&failure);
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(2)
 }
 
 async fn dispatch(verb: Verb, scene: &Scene) -> Done {
@@ -234,6 +266,8 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Serve(command) => command.run(scene).await,
         Verb::Mcp(command) => command.run(scene).await,
         Verb::Completions(command) => command.run(scene),
+        Verb::Man(command) => command.run(scene),
+        Verb::Help(command) => command.run(scene),
     }
 }
 
@@ -243,19 +277,20 @@ pub fn command_line() -> clap::Command {
 }
 
 /// Programs read the log of what runs on; people read what they asked for.
-fn log_form(env: &Env, verb: &Verb) -> Form {
-    let runs_on = matches!(verb, Verb::Serve(_) | Verb::Mcp(_));
+fn log_form(env: &Env, cli: &Cli) -> Form {
+    let runs_on = matches!(cli.verb, Verb::Serve(_) | Verb::Mcp(_));
     match env.text(env::LOG_FORMAT) {
         Some("json") => Form::Json,
         Some("text") => Form::Text,
+        _ if cli.globals.json => Form::Json,
         _ if runs_on && !std::io::stderr().is_terminal() => Form::Json,
         _ => Form::Text,
     }
 }
 
-fn log_to_stderr(env: &Env, verb: &Verb) -> (Form, Sink) {
+fn log_to_stderr(env: &Env, cli: &Cli) -> (Form, Sink) {
     // Commands print the problems of tool files themselves, or were asked for something else.
-    let default = if matches!(verb, Verb::Serve(_)) {
+    let default = if matches!(cli.verb, Verb::Serve(_)) {
         "info"
     } else {
         "warn,toolcrib_core::crib=error,toolcrib_sources::worker=error"
@@ -264,8 +299,13 @@ fn log_to_stderr(env: &Env, verb: &Verb) -> (Form, Sink) {
     let with_remarks = |filter: &str| format!("{filter},{REMARK}=info");
     let filter = tracing_subscriber::EnvFilter::try_new(with_remarks(wanted))
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(with_remarks(default)));
-    let (form, sink) = (log_form(env, verb), Sink::stderr());
-    let log = Log::new(form, sink.clone()).with_filter(filter);
+    let (form, sink) = (log_form(env, cli), Sink::stderr());
+    // What libraries say of their insides is nobody's business, however much is asked for.
+    let ours = filter_fn(|about| {
+        let target = about.target();
+        target.starts_with("toolcrib") || target == REMARK
+    });
+    let log = Log::new(form, sink.clone()).with_filter(filter.and(ours));
     let _ = tracing_subscriber::registry().with(log).try_init();
     (form, sink)
 }

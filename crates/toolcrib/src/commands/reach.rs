@@ -2,23 +2,28 @@
 //! or to one elsewhere. What is asked for is written once, as a route; a command only says what it wants and shows it.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolcrib_core::{CallError, ErrorCode, Object};
+use toolcrib_core::call::DEFAULT_AGENT;
+use toolcrib_core::{CallError, ErrorCode, Object, Pending};
 use toolcrib_sources::{Follow, Sources};
 
-use super::transport::{Here, There, Transport};
+use super::transport::{Here, Pieces, There, Transport};
 use super::{Scene, Target};
 use crate::config::{Flags, Project, project};
 use crate::failure::Failure;
-use crate::open::{Opened, data_folder};
+use crate::open::{Opened, data_folder, served_project};
 use crate::serve::socket::LOGIN_PATH;
-use crate::serve::{Served, reload};
+use crate::serve::{NAMED, Served, reload};
 use crate::store_handle::StoreHandle;
 use crate::wire::{CallBody, ErrorView, OutcomeView, ToolView};
+
+/// How long a call waits for the packages of its tool.
+const INSTALLED: Duration = Duration::from_secs(15 * 60);
 
 /// A crib that answers.
 pub struct Reach {
@@ -38,21 +43,37 @@ struct Loaded {
 impl Reach {
     /// Talks to a server where one was named or serves this project, else loads the tools here.
     pub async fn open(scene: &Scene, target: &Target) -> Result<Reach, Failure> {
+        Reach::open_for(scene, target, About::Tools).await
+    }
+
+    /// The same for a command that is about one tool: it waits for that one, and for no other.
+    pub async fn open_for(
+        scene: &Scene,
+        target: &Target,
+        about: About<'_>,
+    ) -> Result<Reach, Failure> {
         if let Some(there) = There::named(scene, target)? {
             return Ok(Reach::to(there));
         }
         let flag = scene.globals.project.as_deref();
-        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag).await?;
-        if let Some(there) = There::serving(scene, target, opened.project.as_ref()).await {
-            let line = format!("{}, served by a running crib", opened.project_line());
+        // Not even the store is opened where a crib serves, because that has it.
+        let project = served_project(&scene.env, flag)?;
+        if let Some(there) = There::serving(scene, target, project.as_ref()).await {
+            let line = format!("{}, served by a running crib", there.line());
             return Ok(Reach {
                 line,
                 ..Reach::to(there)
             });
         }
+        let opened = Opened::wire(scene.env.clone(), Flags::default(), flag).await?;
         let opened = Arc::new(opened);
+        let sources = match about {
+            About::Tools => opened.load().await,
+            About::Tool(_) | About::CallOf(_) => opened.start(Follow::Nothing).await,
+        };
+        about.ready(&opened, &sources).await;
         let loaded = Loaded {
-            sources: Arc::new(OnceLock::from(opened.load(Follow::Nothing).await)),
+            sources: Arc::new(OnceLock::from(sources)),
             opened,
         };
         // The command ends with its answer, so nobody has to be told of a change but through the store.
@@ -184,27 +205,33 @@ impl Reach {
         self.get(&format!("/tools/{}", segment(name)?)).await
     }
 
+    /// Calls a tool. Dropping the future cancels the call, wherever it runs.
     pub async fn call(&self, name: &str, arguments: Object) -> Result<OutcomeView, Failure> {
         let path = format!("/tools/{}/call", segment(name)?);
         let body = CallBody {
             arguments,
+            attached: true,
             ..CallBody::default()
         };
         self.post(&path, &body).await
     }
 
-    /// Installs the packages that this tool needs, where a command that is about it is the one to do so: a crib that
-    /// serves installs by itself.
-    pub async fn prepare(&self, name: &str) {
-        let Some(Loaded { opened, sources }) = &self.loaded else {
-            return;
-        };
-        let mut files = opened.place.installs.idle();
-        if let Some(tool) = opened.crib.owners_view().get(name) {
-            files.retain(|file| tool.file.as_ref() == Some(file));
-        }
-        if let Some(sources) = sources.get().filter(|_| !files.is_empty()) {
-            opened.with_progress(sources.install(files)).await;
+    /// What happens in the crib from now on, piece by piece.
+    pub async fn events(&self) -> Result<Pieces, Failure> {
+        self.transport.listen("/api/events").await
+    }
+
+    /// A kept output, whole.
+    pub async fn output(&self, id: &str) -> Result<String, Failure> {
+        let path = format!("/api/outputs/{}", segment(id)?);
+        let (status, body) = self.transport.send(Method::GET, &path, None).await?;
+        match status.is_success() {
+            true => Ok(String::from_utf8_lossy(&body).into_owned()),
+            false => {
+                let view: ErrorView =
+                    serde_json::from_slice(&body).map_err(|error| self.transport.foreign(error))?;
+                Err(Failure::from(CallError::from(view)))
+            }
         }
     }
 
@@ -212,6 +239,66 @@ impl Reach {
     pub async fn close(&self) {
         if let Some(loaded) = &self.loaded {
             loaded.opened.close().await;
+        }
+    }
+}
+
+/// What a command is about.
+#[derive(Clone, Copy)]
+pub enum About<'a> {
+    /// All tools there are.
+    Tools,
+    /// What this one is.
+    Tool(&'a str),
+    /// What this one gives: what it needs is installed for it.
+    CallOf(&'a str),
+}
+
+impl About<'_> {
+    /// Waits for the one tool that the command is about, where that is being loaded. A crib that serves does so by itself.
+    async fn ready(self, opened: &Opened, sources: &Sources) {
+        let crib = &opened.crib;
+        let name = match self {
+            About::Tools => return,
+            About::Tool(name) | About::CallOf(name) => name,
+        };
+        let pending = || {
+            let view = crib.owners_view();
+            let tool = view.get(name)?;
+            Some((tool.pending?, tool.file.clone()?))
+        };
+        // A name that nobody knows yet may be one that is about to be told.
+        if crib.owners_view().get(name).is_none() {
+            let described = crib.described(DEFAULT_AGENT, name);
+            let waited = tokio::time::timeout(opened.settings.list_wait, described);
+            let _ = opened.with_progress(waited).await;
+        }
+        if let (About::Tool(_), Some((Pending::Description, _))) = (self, pending()) {
+            let described = crib.described(DEFAULT_AGENT, name);
+            let waited = tokio::time::timeout(NAMED, described);
+            let _ = opened.with_progress(waited).await;
+        }
+        // What it is comes first, and may be that something has to be installed.
+        let stages = [
+            (Pending::Description, NAMED),
+            (Pending::Preparation, INSTALLED),
+        ];
+        for (stage, patience) in stages {
+            let (About::CallOf(_), Some((now, file))) = (self, pending()) else {
+                return;
+            };
+            if now != stage {
+                continue;
+            }
+            let ready = async {
+                tokio::select! {
+                    _ = sources.want(vec![file]) => {}
+                    () = crib.callable(DEFAULT_AGENT, name) => {}
+                }
+            };
+            let _ = opened
+                .with_progress(tokio::time::timeout(patience, ready))
+                .await;
         }
     }
 }

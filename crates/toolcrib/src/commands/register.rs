@@ -6,16 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::{Value, json};
 use toolcrib_core::ErrorCode;
-use toolcrib_core::store::{CustomTool, EnvVars};
 use toolcrib_core::words::CommandLine;
 use toolcrib_sources::registered;
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
-use crate::config::Flags;
 use crate::failure::Failure;
-use crate::open::Opened;
 use crate::printer::{GREEN, YELLOW, plain};
 use crate::wire::{CustomToolCreate, CustomToolFields, CustomToolView};
 
@@ -64,6 +62,9 @@ pub struct Register {
     /// A variable for the program; its value is kept and never shown again
     #[arg(long, value_name = "NAME=VALUE")]
     pub env: Vec<String>,
+    /// It may run other programs, as most shell scripts do
+    #[arg(long)]
+    pub exec: bool,
     /// Start nothing, and keep the tool `inactive`
     #[arg(long)]
     pub no_validate: bool,
@@ -75,12 +76,8 @@ impl Register {
     pub async fn run(self, scene: &Scene) -> Done {
         let (command, args) = self.program(&scene.env.directory)?;
         let env = variables(&self.env)?;
-        let name = match &self.name {
-            Some(name) => name.clone(),
-            None => self.found_name(scene, &command, &args, &env).await?,
-        };
         let create = CustomToolCreate {
-            name,
+            name: self.chosen_name()?,
             command,
             fields: CustomToolFields {
                 args: Some(args),
@@ -90,6 +87,7 @@ impl Register {
                 pool_size: self.pool_size,
                 tags: (!self.tag.is_empty()).then(|| self.tag.clone()),
                 validate: self.no_validate.then_some(false),
+                permissions: self.permissions(),
                 ..CustomToolFields::default()
             },
         };
@@ -98,6 +96,11 @@ impl Register {
         reach.close().await;
         print(scene, &kept?);
         Ok(0)
+    }
+
+    /// What the tool declares that it needs.
+    fn permissions(&self) -> Option<Value> {
+        self.exec.then(|| json!({"canExecuteCommands": true}))
     }
 
     /// The command and its arguments, with paths that hold wherever the tool is called from.
@@ -127,47 +130,17 @@ impl Register {
         Ok((command, args))
     }
 
-    /// What the program calls itself. Where nothing may be started, its file's name has to do.
-    async fn found_name(
-        &self,
-        scene: &Scene,
-        command: &str,
-        args: &[String],
-        env: &BTreeMap<String, String>,
-    ) -> Result<String, Failure> {
-        if self.no_validate {
-            let stem = self.path.as_deref().and_then(Path::file_stem);
-            return stem
-                .map(|stem| stem.to_string_lossy().into_owned())
-                .ok_or_else(|| {
-                    let message = "a command that is not started has no name";
-                    Failure::new(ErrorCode::BadRequest, message).hint("give one with `--name NAME`")
-                });
+    /// The name that was given. Who names none leaves it to the program; where that is not started, its file's name has to do.
+    fn chosen_name(&self) -> Result<Option<String>, Failure> {
+        if self.name.is_some() || !self.no_validate {
+            return Ok(self.name.clone());
         }
-        let project = scene.globals.project.as_deref();
-        let opened = Opened::wire(scene.env.clone(), Flags::default(), project).await?;
-        if !opened.settings.custom_tools_enabled {
-            let message = "programs and registered tools are turned off";
-            return Err(Failure::new(ErrorCode::Denied, message)
-                .hint("set `custom_tools_enabled` to true in your config.toml"));
-        }
-        let mut tool = CustomTool::new("unnamed", command);
-        tool.args = args.to_vec();
-        tool.env = EnvVars(env.clone());
-        let said = registered::described_name(&tool, &opened.place).await;
-        opened
-            .place
-            .workers
-            .shutdown(std::time::Duration::ZERO)
-            .await;
-        said.map_err(|errors| {
-            let message = "the program could not be asked for its name";
-            let mut failure = Failure::new(ErrorCode::BadRequest, message);
-            for error in errors {
-                failure = failure.cause(error);
-            }
-            failure.hint("it must answer `initialize` (docs/reference/worker-protocol.md); or give `--name NAME --no-validate`")
-        })
+        let stem = self.path.as_deref().and_then(Path::file_stem);
+        let stem = stem.ok_or_else(|| {
+            let message = "a command that is not started has no name";
+            Failure::new(ErrorCode::BadRequest, message).hint("give one with `--name NAME`")
+        })?;
+        Ok(Some(stem.to_string_lossy().into_owned()))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,12 +14,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
+use toolcrib_core::error::STOPPED;
 
 use crate::serve::mcp::asker::Stated;
 use crate::serve::mcp::framing::{Line, Read, refusal, write_line};
 use crate::serve::mcp::message::{self, Id, Incoming, Message, Request, Response};
 use crate::serve::mcp::reply::Answer;
-use crate::serve::socket::{PATH, protocol};
+use crate::serve::socket::{PATH, SESSION_HEADER, protocol};
 
 /// How long new requests are held while no crib answers.
 const HOLD: Duration = Duration::from_secs(10);
@@ -30,11 +32,21 @@ const OWN_ID: &str = "toolcrib-relay";
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
+/// Why no crib is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoCrib {
+    /// None answers.
+    Silent,
+    /// One answers that is of this version, and not of ours.
+    OtherVersion(String),
+}
+
 /// Connects to the crib that serves the project, if there is one of this very version.
-pub async fn connect(socket: &Path) -> Option<Box<dyn Stream>> {
-    let mut stream = UnixStream::connect(socket).await.ok()?;
+pub async fn connect(socket: &Path, session: &str) -> Result<Box<dyn Stream>, NoCrib> {
+    let stream = UnixStream::connect(socket).await;
+    let mut stream = stream.map_err(|_| NoCrib::Silent)?;
     let head = format!(
-        "GET {PATH} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: {}\r\n\r\n",
+        "GET {PATH} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: {}\r\n{SESSION_HEADER}: {session}\r\n\r\n",
         protocol()
     );
     let greeted = tokio::time::timeout(Duration::from_secs(2), async {
@@ -44,10 +56,24 @@ pub async fn connect(socket: &Path) -> Option<Box<dyn Stream>> {
         while !answer.ends_with(b"\r\n\r\n") && answer.len() < 4_096 {
             answer.push(stream.read_u8().await.ok()?);
         }
-        answer.starts_with(b"HTTP/1.1 101").then_some(())
+        if answer.starts_with(b"HTTP/1.1 101") {
+            return Some(Ok(()));
+        }
+        if !answer.starts_with(b"HTTP/1.1 426") {
+            return None;
+        }
+        // It says which version it is, and nothing else.
+        let mut version = [0; 32];
+        let length = stream.read(&mut version).await.ok()?;
+        let version = String::from_utf8_lossy(&version[..length]);
+        let plain = |c: &char| c.is_ascii_alphanumeric() || ".-+".contains(*c);
+        let version = version.chars().take_while(plain).collect();
+        Some(Err(NoCrib::OtherVersion(version)))
     });
-    greeted.await.ok()??;
-    Some(Box::new(stream))
+    match greeted.await {
+        Ok(Some(greeted)) => greeted.map(|()| Box::new(stream) as Box<dyn Stream>),
+        Ok(None) | Err(_) => Err(NoCrib::Silent),
+    }
 }
 
 /// What is still owed to the client, and what a new server has to hear first. Messages stay as they came.
@@ -146,9 +172,12 @@ impl RelayState {
             return false;
         }
         let answered = self.pending.iter().position(|pending| pending.id == *id);
-        let Some(answered) = answered.map(|at| self.pending.remove(at)) else {
-            return true;
-        };
+        let Some(at) = answered else { return true };
+        // A call that ended with its crib is asked of the next one, where it may be.
+        if self.may_repeat(&self.pending[at].asks) && response.result.is_ok_and(was_stopped) {
+            return false;
+        }
+        let answered = self.pending.remove(at);
         if let (Asks::List, Ok(result)) = (answered.asks, response.result) {
             self.learn(result);
         }
@@ -226,6 +255,16 @@ impl Asks {
     }
 }
 
+/// Does this result say that its call ended because the crib was stopped?
+fn was_stopped(result: &RawValue) -> bool {
+    // Results are long and few of them say it.
+    result.get().contains(STOPPED)
+        && serde_json::from_str::<Value>(result.get()).is_ok_and(|result| {
+            let meta = &result["_meta"];
+            meta["toolcrib/code"] == "unavailable" && meta["toolcrib/data"][STOPPED] == true
+        })
+}
+
 /// The answer to a call that reached a server which is gone.
 fn lost(pending: &Pending) -> Vec<u8> {
     let text = "the crib was restarted during this call, and the tool does not say that it may be repeated\n\
@@ -258,9 +297,9 @@ enum Ended {
 pub async fn run(
     client_in: impl AsyncRead + Send + Unpin,
     mut client_out: impl AsyncWrite + Send + Unpin,
-    socket: PathBuf,
+    (socket, session): (PathBuf, Arc<str>),
     first: Box<dyn Stream>,
-    alone: impl AsyncFnOnce() -> Box<dyn Stream>,
+    alone: impl AsyncFnOnce(NoCrib) -> Box<dyn Stream>,
 ) -> std::io::Result<()> {
     let mut client_in = BufReader::new(client_in);
     let mut memory = RelayState::default();
@@ -271,13 +310,13 @@ pub async fn run(
             Ended::ClientGone => return Ok(()),
             Ended::ServerGone => {}
         }
-        server = match (reconnect(&socket).await, alone.take()) {
-            (Some(next), own) => {
+        server = match (reconnect(&socket, &session).await, alone.take()) {
+            (Ok(next), own) => {
                 alone = own;
                 next
             }
-            (None, Some(own)) => own().await,
-            (None, None) => return Ok(()),
+            (Err(reason), Some(own)) => own(reason).await,
+            (Err(_), None) => return Ok(()),
         };
         let (to_server, to_client) = memory.start_over();
         for message in to_client {
@@ -290,15 +329,16 @@ pub async fn run(
     }
 }
 
-async fn reconnect(socket: &Path) -> Option<Box<dyn Stream>> {
+async fn reconnect(socket: &Path, session: &str) -> Result<Box<dyn Stream>, NoCrib> {
     let deadline = Instant::now() + HOLD;
     while Instant::now() < deadline {
-        if let Some(stream) = connect(socket).await {
-            return Some(stream);
+        match connect(socket, session).await {
+            Err(NoCrib::Silent) => tokio::time::sleep(RETRY_EVERY).await,
+            // Waiting makes it no other one.
+            answered => return answered,
         }
-        tokio::time::sleep(RETRY_EVERY).await;
     }
-    None
+    Err(NoCrib::Silent)
 }
 
 async fn pump(

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
+use toolcrib_core::words::counted;
 
 use super::reach::Reach;
 use super::{Done, Scene, Target};
@@ -10,7 +11,7 @@ use crate::wire::ReloadView;
 /// Read every tool file again
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A serving crib follows changes by itself; this is for file systems that do not tell of them. \
+    after_help = "A serving crib follows changes by itself; this is for file systems that do not report them. \
     Without --host and --port the files are read here, which checks them."
 )]
 pub struct Reload {
@@ -30,14 +31,11 @@ impl Reload {
         }
         let (added, changed, removed) = (view.added.len(), view.changed.len(), view.removed.len());
         printer.line(format!(
-            "{} tools: {added} added, {changed} changed, {removed} removed",
-            view.tool_count
+            "{}: {added} added, {changed} changed, {removed} removed",
+            counted(view.tool_count, "tool")
         ));
         if !view.errors.is_empty() {
-            let problems = match view.errors.len() {
-                1 => "1 problem".to_owned(),
-                many => format!("{many} problems"),
-            };
+            let problems = counted(view.errors.len(), "problem");
             printer.note(format!("{problems}: `toolcrib errors` says what to do"));
         }
         Ok(exit)

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use toolcrib_core::{ErrorCode, Severity};
+use toolcrib_core::words::counted;
+use toolcrib_core::{ErrorCode, Loading, Severity};
 use toolcrib_sandbox::off_limits;
 use toolcrib_sources::{Follow, Sources};
 
@@ -27,8 +29,6 @@ use crate::store_handle::Trust;
 
 /// Descriptors that `serve` asks for, where the system lets it.
 const MANY_FILES: u64 = 16_384;
-/// How long calls that are given up may take to come to their end.
-const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How often calls that were on record long enough are let go.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
@@ -89,7 +89,7 @@ impl Serve {
         let router = http::router(served.clone(), own, auth.clone());
         let server = tokio::spawn(http::serve(listener, router, served.clone()));
         let sources = {
-            let loaded = opened.load(Follow::Changes).await;
+            let loaded = opened.start(Follow::Changes).await;
             sources.get_or_init(|| loaded)
         };
         let own_auth = auth.clone();
@@ -103,22 +103,19 @@ impl Serve {
             wrong.push(reason.clone());
         }
         let reasons = Reasons::new(ready, wrong);
-        reasons.publish();
+        // What is known at once is served already; a moment later the number of tools is right in most cases.
+        if opened.settled().await {
+            reasons.loaded();
+        }
         banner(scene, &opened, own, login_url(&auth, own)?);
         self_check(scene, &opened);
         who_may(scene, &auth, own);
 
-        let mut trouble = sources.trouble();
         tokio::select! {
             () = opened.follow(sources, |found| reasons.settings(found)) => {}
-            () = async {
-                while trouble.changed().await.is_ok() {
-                    let told = trouble.borrow_and_update().clone();
-                    reasons.sources(told.into_iter().flatten().collect());
-                }
-                std::future::pending().await
-            } => {}
+            () = tell_trouble(sources, &reasons) => {}
             () = let_go(&opened) => {}
+            () = tell_loaded(&opened, &reasons) => {}
             () = asked_to_stop() => {}
         }
         let ended = async {
@@ -132,6 +129,25 @@ impl Serve {
     }
 }
 
+/// Tells what the sources are in trouble with, for as long as the crib serves.
+async fn tell_trouble(sources: &Sources, reasons: &Reasons) {
+    let mut trouble = sources.trouble();
+    while trouble.changed().await.is_ok() {
+        let told = trouble.borrow_and_update().clone();
+        reasons.sources(told.into_iter().flatten().collect());
+    }
+    std::future::pending().await
+}
+
+/// Tells when the first full catalog stands, and how far long work is.
+async fn tell_loaded(opened: &Opened, reasons: &Reasons) {
+    opened
+        .with_progress(opened.crib.loaded(Loading::Done))
+        .await;
+    reasons.loaded();
+    opened.tell_progress().await
+}
+
 /// Stops in good order; `ended` comes back when nobody is connected any more.
 async fn stop(scene: &Scene, opened: &Opened, served: &Served, ended: impl Future<Output = ()>) {
     served.shutdown.cancel();
@@ -140,16 +156,24 @@ async fn stop(scene: &Scene, opened: &Opened, served: &Served, ended: impl Futur
             "{DIM}stopping; a call still running gets five seconds{DIM:#}"
         ));
     }
-    tokio::select! {
-        () = ended => {}
+    let mut ended = std::pin::pin!(ended);
+    let in_time = tokio::select! {
+        () = ended.as_mut() => true,
+        () = tokio::time::sleep(http::GRACE) => false,
         // Asked twice, it does not wait.
-        () = asked_to_stop() => {}
-    }
-    // What still runs has had its grace. It ends before the book is closed, so that its end is on record.
+        () = asked_to_stop() => false,
+    };
+    // What still runs has had its grace. Its callers are told, and its end is on record before the book is closed.
     // A worker that is given up now is asked to end before it is killed.
     opened.place.workers.closing();
     served.given_up.cancel();
-    let _ = tokio::time::timeout(LAST_CALLS, served.calls_ended()).await;
+    let _ = tokio::time::timeout(http::LAST_WORDS, served.calls_ended()).await;
+    if !in_time {
+        tokio::select! {
+            () = ended => {}
+            () = asked_to_stop() => {}
+        }
+    }
     tokio::select! {
         () = opened.close() => {}
         () = asked_to_stop() => {}
@@ -281,7 +305,7 @@ fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>
     if printer.is_json() {
         let project = opened.project.as_ref().map(|project| &project.root);
         printer.json_line(
-            &json!({"url": base, "project": project, "trusted": opened.trust.is_trusted(),
+            &json!({"url": base, "mcp": format!("{base}/mcp"), "project": project, "trusted": opened.trust.is_trusted(),
                                   "toolCount": view.len(), "login": login}),
         );
         return;
@@ -291,6 +315,7 @@ fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>
         crate::VERSION,
         opened.project_line()
     ));
+    printer.line(format!("  mcp     {base}/mcp"));
     printer.line(format!("  tools   {base}/api/tools"));
     printer.line(format!("  events  {base}/api/events"));
     printer.line(format!("  docs    {base}/docs"));
@@ -303,7 +328,8 @@ fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>
         .filter(|(_, count)| *count > 0)
         .map(|(kind, count)| format!("{count} {}", kind.as_str()))
         .collect();
-    printer.line(format!("  {} tools ({})", view.len(), counts.join(", ")));
+    let tools = counted(view.len(), "tool");
+    printer.line(format!("  {tools} ({})", counts.join(", ")));
 }
 
 /// What a person should know before they walk away.
@@ -318,9 +344,9 @@ fn self_check(scene: &Scene, opened: &Opened) {
         .filter(|problem| problem.severity == Severity::Error)
         .count();
     if errors > 0 {
-        let word = if errors == 1 { "problem" } else { "problems" };
+        let problems = counted(errors, "problem");
         scene.printer.remark(format!(
-            "{YELLOW}{errors} {word}{YELLOW:#}: `toolcrib errors` says what to do"
+            "{YELLOW}{problems}{YELLOW:#}: `toolcrib errors` says what to do"
         ));
     }
 }
@@ -333,7 +359,7 @@ fn who_may(scene: &Scene, auth: &Auth, own: SocketAddr) {
     }
     if !auth.is_on() {
         printer.note(format!(
-            "{YELLOW}no token is asked for:{YELLOW:#} every process on this machine that reaches the port is the owner"
+            "{YELLOW}no token is needed:{YELLOW:#} every process on this machine that reaches the port is the owner"
         ));
         return;
     }
@@ -342,7 +368,7 @@ fn who_may(scene: &Scene, auth: &Auth, own: SocketAddr) {
     ));
     if !own.ip().is_loopback() {
         printer.note(format!(
-            "{YELLOW}others can reach this port,{YELLOW:#} and HTTP does not hide tokens from who listens on the way: \
+            "{YELLOW}others can reach this port,{YELLOW:#} and HTTP does not hide tokens from anybody who listens on the network: \
              put TLS in front of it"
         ));
     }
@@ -352,6 +378,8 @@ fn who_may(scene: &Scene, auth: &Auth, own: SocketAddr) {
 struct Reasons {
     ready: watch::Sender<Readiness>,
     found: Mutex<(Vec<String>, Vec<String>)>,
+    /// Was everything there once?
+    loaded: AtomicBool,
 }
 
 impl Reasons {
@@ -359,7 +387,14 @@ impl Reasons {
         Reasons {
             ready,
             found: Mutex::new((wrong, Vec::new())),
+            loaded: AtomicBool::new(false),
         }
+    }
+
+    /// The first full catalog stands.
+    fn loaded(&self) {
+        self.loaded.store(true, Ordering::Relaxed);
+        self.publish();
     }
 
     fn settings(&self, reasons: Vec<String>) {
@@ -380,7 +415,7 @@ impl Reasons {
             .clone();
         reasons.extend(sources);
         self.ready.send_replace(Readiness {
-            loaded: true,
+            loaded: self.loaded.load(Ordering::Relaxed),
             reasons,
         });
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use toolcrib_core::Reads;
 
 use super::list::heading;
-use super::reach::Reach;
+use super::reach::{About, Reach};
 use super::{Done, Scene, Target};
 use crate::printer::plain;
 use crate::wire::ToolView;
@@ -20,7 +20,7 @@ pub struct Show {
 
 impl Show {
     pub async fn run(self, scene: &Scene) -> Done {
-        let reach = Reach::open(scene, &self.target).await?;
+        let reach = Reach::open_for(scene, &self.target, About::Tool(&self.name)).await?;
         let tool = reach.tool(&self.name).await?;
         let printer = scene.printer;
         if printer.is_json() {

@@ -5,13 +5,12 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::call::{is_pair, print, read_arguments};
+use super::call::{attended, is_pair, print, read_arguments, whole};
 use super::logs::read_on;
-use super::reach::Reach;
+use super::reach::{About, Reach};
 use super::{Done, Scene, Target};
-use crate::error::EXIT_TOOL_FAILED;
+use crate::error::{EXIT_INTERRUPTED, EXIT_TOOL_FAILED};
 use crate::printer::{BOLD, DIM, GREEN, RED};
-use crate::wire::LogView;
 
 /// The most that is shown of stderr.
 const STDERR: u64 = 16 * 1_024;
@@ -27,14 +26,16 @@ pub struct Test {
     /// One JSON object, or `-`, or key=value pairs
     #[arg(value_name = "JSON | KEY=VALUE")]
     pub arguments: Vec<String>,
+    /// Print the whole output, also what agents are not shown
+    #[arg(long)]
+    pub full: bool,
     #[command(flatten)]
     pub target: Target,
 }
 
 impl Test {
     pub async fn run(self, scene: &Scene) -> Done {
-        let reach = Reach::open(scene, &self.target).await?;
-        reach.prepare(&self.name).await;
+        let reach = Reach::open_for(scene, &self.target, About::CallOf(&self.name)).await?;
         let schema = match self.arguments.iter().any(|argument| is_pair(argument)) {
             true => reach.tool(&self.name).await?.input_schema,
             false => Value::Null,
@@ -43,11 +44,21 @@ impl Test {
         // A tool without a process of its own has no log, and not everybody may read one.
         let from = read_on(&reach, &self.name, 0, Some(0)).await.ok();
         let begun = Instant::now();
-        let called = reach.call(&self.name, arguments).await;
+        let Some(attended) = attended(scene, &reach, &self.name, arguments).await else {
+            return Ok(EXIT_INTERRUPTED);
+        };
+        let mut called = attended.called;
         let took = begun.elapsed();
         reach.close().await;
+        if let Ok(outcome) = called.as_mut()
+            && self.full
+        {
+            whole(&reach, outcome).await?;
+        }
+        // What was shown while it ran is not shown again.
+        let from = attended.shown_to.or(from.map(|log| log.end));
         let stderr = match from {
-            Some(LogView { end, .. }) => read_on(&reach, &self.name, end, Some(STDERR)).await.ok(),
+            Some(end) => read_on(&reach, &self.name, end, Some(STDERR)).await.ok(),
             None => None,
         };
         let stderr = stderr.map(|log| log.text).unwrap_or_default();

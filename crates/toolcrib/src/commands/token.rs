@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
-use crate::printer::{BOLD, GREEN, plain};
+use crate::printer::{BOLD, Column, GREEN, plain};
 use crate::serve::auth::{Scope, Scopes};
 use crate::wire::{TokenCreate, TokenCreated, TokenList, TokenRevoked};
 
@@ -19,7 +19,7 @@ const UNITS: [(&str, u64); 5] = [
     ("w", 7 * 86_400),
 ];
 
-/// Make, list and take back tokens for programs that use HTTP
+/// Make, list and revoke tokens for programs that use HTTP
 #[derive(Debug, Args)]
 #[command(
     after_help = "Only hashes of tokens are kept: a token is shown once, when it is made. Commands and agents on this \
@@ -111,7 +111,7 @@ impl Create {
         printer.text(&token);
         let until = view.expires_at.map(|at| format!("until {at}"));
         printer.note(format!(
-            "{GREEN}made{GREEN:#} the token {BOLD}{}{BOLD:#} ({}; {}). It is shown this once",
+            "{GREEN}made{GREEN:#} the token {BOLD}{}{BOLD:#} ({}; {}). It is shown only once",
             plain(&view.name),
             view.scopes.join(", "),
             until.as_deref().unwrap_or("until it is revoked")
@@ -144,16 +144,16 @@ async fn list(scene: &Scene, reach: &Reach) -> Done {
             token.id,
         ]
     });
-    let header = [
-        "name",
-        "state",
-        "scopes",
-        "agent",
-        "expires",
-        "last used",
-        "id",
+    let columns = [
+        Column::whole("name"),
+        Column::whole("state"),
+        Column::whole("scopes"),
+        Column::spare("agent", 2),
+        Column::spare("expires", 4),
+        Column::spare("last used", 3),
+        Column::spare("id", 1),
     ];
-    printer.table(&header, rows.collect());
+    printer.table(&columns, &rows.collect::<Vec<_>>());
     Ok(0)
 }
 
@@ -182,7 +182,9 @@ async fn login(scene: &Scene) -> Done {
         true => scene.printer.json(&json!({"login": url})),
         false => {
             scene.printer.text(&url);
-            scene.printer.note("it counts once, for ten minutes");
+            scene
+                .printer
+                .note("it works once and expires in ten minutes");
         }
     }
     Ok(0)

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, Request, StatusCode};
+use axum::response::Response;
 use axum::{Extension, Router};
+use futures_util::StreamExt;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use toolcrib_core::ErrorCode;
 use tower::Service;
@@ -55,6 +57,20 @@ impl Transport {
         }
     }
 
+    /// Sends a request whose answer comes in pieces, as long as somebody reads them.
+    pub async fn listen(&self, path: &str) -> Result<Pieces, Failure> {
+        match self {
+            Transport::Here(here) => {
+                let answer = here.ask(Method::GET, path, None).await?;
+                Ok(Pieces::Here(answer.into_body().into_data_stream()))
+            }
+            Transport::There(there) => {
+                let answer = there.ask(Method::GET, path, None).await?;
+                Ok(Pieces::There(Box::new(answer)))
+            }
+        }
+    }
+
     pub fn shows_token(&self) -> bool {
         matches!(self, Transport::There(There { token: Some(_), .. }))
     }
@@ -94,6 +110,17 @@ impl Here {
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<(StatusCode, Bytes), Failure> {
+        let (parts, body) = self.ask(method, path, body).await?.into_parts();
+        let body = axum::body::to_bytes(body, usize::MAX).await;
+        Ok((parts.status, body.map_err(|error| broken().cause(error))?))
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Response, Failure> {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -103,9 +130,23 @@ impl Here {
             Failure::new(ErrorCode::BadRequest, "the request can't be sent").cause(error)
         })?;
         let Ok(answer) = self.0.clone().call(request).await;
-        let (parts, body) = answer.into_parts();
-        let body = axum::body::to_bytes(body, usize::MAX).await;
-        Ok((parts.status, body.map_err(|error| broken().cause(error))?))
+        Ok(answer)
+    }
+}
+
+/// An answer that comes in pieces.
+pub enum Pieces {
+    Here(BodyDataStream),
+    There(Box<reqwest::Response>),
+}
+
+impl Pieces {
+    /// The next piece; nothing at the end.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        match self {
+            Pieces::Here(body) => body.next().await?.ok(),
+            Pieces::There(answer) => answer.chunk().await.ok()?,
+        }
     }
 }
 
@@ -114,6 +155,8 @@ pub struct There {
     base: String,
     client: reqwest::Client,
     token: Option<Secret>,
+    /// The project that it serves, in words, where it said so.
+    serves: Option<String>,
 }
 
 /// A token as it is sent; nothing prints it.
@@ -160,6 +203,7 @@ impl There {
             base: format!("http://{host}:{port}"),
             client: client(reqwest::Client::builder())?,
             token,
+            serves: None,
         }))
     }
 
@@ -171,21 +215,26 @@ impl There {
     ) -> Option<There> {
         let path = open::socket(&scene.env, project).filter(|_| !target.standalone)?;
         let path = path.exists().then_some(path)?;
-        let there = There {
+        let mut there = There {
             base: "http://localhost".to_owned(),
             client: client(reqwest::Client::builder().unix_socket(path)).ok()?,
             token: None,
+            serves: None,
         };
         // What holds the socket and says nothing is no crib that serves.
         let asked = there.send(Method::GET, "/api/health", None);
         let (_, health) = tokio::time::timeout(GREETING, asked).await.ok()?.ok()?;
         let health: HealthView = serde_json::from_slice(&health).ok()?;
+        there.serves = health.project_line;
         (health.version == crate::VERSION).then_some(there)
     }
 
     /// Which crib this is, in words.
     pub fn line(&self) -> String {
-        format!("crib at {}", self.base)
+        match &self.serves {
+            Some(line) => line.clone(),
+            None => format!("crib at {}", self.base),
+        }
     }
 
     async fn send(
@@ -194,11 +243,26 @@ impl There {
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<(StatusCode, Bytes), Failure> {
-        let silent = |error: reqwest::Error| {
-            Failure::new(ErrorCode::Unavailable, format!("no crib answers at {}", self.base))
-                .cause(innermost(&error.without_url()))
-                .hint("start one with `toolcrib serve`, or leave `--host` and `--port` out to work without a server")
-        };
+        let answer = self.ask(method, path, body).await?;
+        let status = answer.status();
+        Ok((
+            status,
+            answer.bytes().await.map_err(|error| self.silent(error))?,
+        ))
+    }
+
+    fn silent(&self, error: reqwest::Error) -> Failure {
+        Failure::new(ErrorCode::Unavailable, format!("no crib answers at {}", self.base))
+            .cause(innermost(&error.without_url()))
+            .hint("start one with `toolcrib serve`, or leave `--host` and `--port` out to work without a server")
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<reqwest::Response, Failure> {
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, JSON).body(body);
@@ -206,9 +270,7 @@ impl There {
         if let Some(Secret(token)) = &self.token {
             request = request.header(AUTHORIZATION, token.clone());
         }
-        let answer = request.send().await.map_err(silent)?;
-        let status = answer.status();
-        Ok((status, answer.bytes().await.map_err(silent)?))
+        request.send().await.map_err(|error| self.silent(error))
     }
 }
 

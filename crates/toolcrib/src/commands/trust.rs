@@ -12,7 +12,7 @@ use crate::config::{Project, ProjectError, project};
 use crate::printer::{GREEN, plain};
 use crate::wire::{TrustCreate, TrustGiven, TrustList, TrustTaken, TrustedView};
 
-/// Say yes to a project's tools, or take it back
+/// Trust a project's tools, or take trust back
 #[derive(Debug, Args)]
 #[command(
     after_help = "Until a project is trusted nothing of it runs and its config is not read: its tools are \

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
 
-/// Take a registered tool away
+/// Remove a registered tool
 #[derive(Debug, Args)]
 pub struct Unregister {
     /// The tool's name

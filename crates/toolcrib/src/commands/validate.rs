@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::printer::{GREEN, RED, YELLOW, plain};
 use crate::wire::{CustomToolUpdate, ValidationView};
 
-/// Start a registered tool's program and say whether it is what was registered
+/// Start a registered tool's program and check that it is what was registered
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit code 1 when it is not valid. A tool of status `error` that is valid again is active again."

@@ -34,6 +34,9 @@ pub struct ConfigFile {
     /// Where registrations, trust, tokens and calls are kept: "sqlite:PATH" or "postgres://…" (a file in the data
     /// folder). User's file only. Variable: TOOLCRIB_STORE.
     pub store: Option<String>,
+    /// Milliseconds for which trust, tokens and grants that are known go on counting while the store does not answer
+    /// (600000). A revocation that is known counts at once. User's file only. Variable: TOOLCRIB_STORE_GRACE.
+    pub store_grace: Option<u64>,
     /// How calls are recorded: "best-effort", "required", or a table. User's file only.
     #[serde(default, deserialize_with = "either")]
     #[schemars(with = "AuditForm")]
@@ -41,9 +44,23 @@ pub struct ConfigFile {
     /// Whether programs and registered tools are tools at all (true). A project may only say false.
     /// Variable: TOOLCRIB_CUSTOM_TOOLS_ENABLED.
     pub custom_tools_enabled: Option<bool>,
+    /// The built-in tools there are, by name (all of them); [] switches them off. A project may only leave some out.
+    pub builtins: Option<Vec<String>>,
     /// The most workers one tool may have (10). A project may only lower it. Variable: TOOLCRIB_MAX_POOL_SIZE.
     #[schemars(range(min = 1, max = 64))]
     pub max_pool_size: Option<u64>,
+    /// The most workers that all tools together may have (64). A project may only lower it. Variable: TOOLCRIB_MAX_WORKERS.
+    #[schemars(range(min = 1, max = 1024))]
+    pub max_workers: Option<u64>,
+    /// Megabytes of memory that idle workers of all tools may keep together with the busy ones (half of the machine's
+    /// memory): beyond it, those that were not used for longest are stopped. A project may only lower it.
+    /// Variable: TOOLCRIB_MAX_WORKER_MEMORY.
+    #[schemars(range(min = 1))]
+    pub max_worker_memory: Option<u64>,
+    /// Milliseconds without a call after which a worker is stopped (300000); a tenth of it while memory is scarce. User's
+    /// file only. Variable: TOOLCRIB_WORKER_IDLE.
+    #[schemars(range(min = 1))]
+    pub worker_idle: Option<u64>,
     /// The Python that runs tool files which bring no environment of their own: a name on the PATH or a path. User's
     /// file only. Variable: TOOLCRIB_PYTHON.
     pub python: Option<String>,
@@ -63,12 +80,47 @@ pub struct ConfigFile {
     /// Variable: TOOLCRIB_HEALTH_CHECK_INTERVAL.
     #[schemars(range(min = 100))]
     pub health_check_interval: Option<u64>,
+    /// Milliseconds that a list of tools waits for those that are being loaded (5000); the rest comes later. It never waits
+    /// for packages. A project may only lower it. Variable: TOOLCRIB_LIST_WAIT.
+    #[schemars(range(max = 60000))]
+    pub list_wait: Option<u64>,
     /// The address `serve` listens on (127.0.0.1). User's file only. Variable: TOOLCRIB_HOST.
     pub host: Option<String>,
     /// The port `serve` listens on (7717). User's file only. Variable: TOOLCRIB_PORT.
     pub port: Option<u16>,
     /// How much of large outputs is kept.
     pub outputs: Option<OutputsSection>,
+    /// How much text of one call is handed over at once; the rest is read with `read-output`.
+    pub output_limit: Option<OutputLimitSection>,
+}
+
+/// How much text of one call is handed over at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputLimitSection {
+    /// The most bytes (50000; less for clients that show their models less). A project may only lower it.
+    #[schemars(range(min = 4000, max = 1000000))]
+    pub bytes: Option<u64>,
+    /// The most lines (2000). A project may only lower it.
+    #[schemars(range(min = 20, max = 100000))]
+    pub lines: Option<u64>,
+    /// What holds for one client: "claude", "copilot", "opencode", "codex", "gemini", or the name that it gives itself.
+    /// User's file only.
+    pub clients: Option<BTreeMap<String, OutputRuleSection>>,
+    /// What holds for one agent, by the name that its token has. User's file only.
+    pub agents: Option<BTreeMap<String, OutputRuleSection>>,
+}
+
+/// How much text one client or agent is handed at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputRuleSection {
+    /// The most bytes.
+    #[schemars(range(min = 4000, max = 1000000))]
+    pub bytes: Option<u64>,
+    /// The most lines.
+    #[schemars(range(min = 20, max = 100000))]
+    pub lines: Option<u64>,
 }
 
 /// What holds for one tool.
@@ -115,7 +167,7 @@ pub fn read(path: &Path) -> Result<ConfigFile, ConfigError> {
             return Ok(ConfigFile::default());
         }
         Err(error) => {
-            let hint = "make it readable for this user and valid UTF-8, or take it away";
+            let hint = "make it readable for this user and valid UTF-8, or remove it";
             return Err(ConfigError::in_file(
                 path,
                 format!("can't be read: {error}"),
@@ -164,7 +216,8 @@ fn parse(text: &str) -> Result<ConfigFile, ParseError> {
             .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         let message = error.message();
         let Some((unknown, known)) = unknown_field(message) else {
-            let hint = "numbers stand bare (30000), text in quotes, lists in brackets".to_owned();
+            let hint =
+                "write numbers plainly (30000), text in quotes, lists in brackets".to_owned();
             return ParseError {
                 line,
                 reason: in_plain_words(message),

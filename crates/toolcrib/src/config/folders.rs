@@ -9,6 +9,7 @@ use super::file::{self, ConfigFile};
 use super::private::{real, user_config};
 use super::{Project, project_config};
 use crate::env::{self, Env};
+use crate::store_handle::Trust;
 
 /// The tools folders that lie in a project by what settings say: the user's and, of one that was or is being trusted, its
 /// own. Who can change one of them can change what runs.
@@ -76,9 +77,7 @@ pub(super) fn folders(
             continue;
         }
         let access = match (scope, project) {
-            (Scope::Local, Some(project)) if !trusted => Access::Untrusted {
-                project: project.root.clone(),
-            },
+            (Scope::Local, Some(project)) if !trusted => Access::untrusted(project.root.clone()),
             _ => Access::Open,
         };
         folders.push(Folder {
@@ -104,6 +103,18 @@ pub fn trust_entries(folders: &mut [Folder], entries: &[PathBuf]) {
             Access::Untrusted { .. } => names.map(str::to_owned).collect(),
             _ => Vec::new(),
         };
+    }
+}
+
+/// Where nobody knows whether the project is trusted, its tools say so, and not that it isn't.
+pub fn say_why(folders: &mut [Folder], trust: &Trust) {
+    let Trust::Unknown(reason) = trust else {
+        return;
+    };
+    for folder in folders {
+        if let Access::Untrusted { unknown, .. } = &mut folder.access {
+            *unknown = Some(reason.clone());
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod file;
 mod folders;
+mod output_limit;
 pub mod private;
 mod profiles;
 pub mod project;
@@ -12,10 +13,10 @@ pub mod secrets;
 mod settings;
 mod tighten;
 
-pub use folders::{local_folders, trust_entries};
+pub use folders::{local_folders, say_why, trust_entries};
 pub use profiles::profiles;
 pub use project::{Project, ProjectError};
-pub use settings::{DEFAULT_PORT, Flags, Settings, lets_out, store_url};
+pub use settings::{DEFAULT_PORT, Flags, Settings, lets_out, store_grace, store_url};
 
 use std::path::PathBuf;
 

@@ -39,7 +39,7 @@ pub fn outside(env: &Env, root: &Path) -> Result<(), ConfigError> {
             continue;
         }
         let reason = format!(
-            "leads to `{}`, which lies in the project `{}`: what is there can't be taken for yours",
+            "leads to `{}`, which is in the project `{}`: what is there can't be taken for yours",
             folder.display(),
             root.display()
         );
@@ -94,6 +94,6 @@ fn check(path: &Path) -> Result<(), ConfigError> {
     let chown = chown.operand(path.display());
     let chmod = CommandLine::new("chmod go-w").operand(path.display());
     let reason = format!("can't be taken for yours: {doubt}");
-    let hint = format!("look at what it holds, then `{chown} && {chmod}`");
+    let hint = format!("look at its contents, then `{chown} && {chmod}`");
     Err(ConfigError::in_file(path, reason, hint))
 }

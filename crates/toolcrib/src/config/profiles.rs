@@ -7,6 +7,7 @@ use super::Settings;
 pub fn profiles(settings: &Settings) -> Profiles {
     Profiles::everybody(ChainSettings {
         audit: settings.audit,
+        output: settings.output_limit.clone(),
         ..ChainSettings::new(settings.default_timeout)
     })
 }

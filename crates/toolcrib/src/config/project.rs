@@ -70,7 +70,7 @@ pub fn named(path: &Path, found_by: FoundBy, env: &Env) -> Result<Project, Proje
     Ok(Project { root, found_by })
 }
 
-fn is_too_large(path: &Path, env: &Env) -> bool {
+pub fn is_too_large(path: &Path, env: &Env) -> bool {
     let home = env.home().and_then(|home| home.canonicalize().ok());
     path == Path::new("/") || home.is_some_and(|home| path == home)
 }

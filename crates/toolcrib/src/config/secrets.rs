@@ -85,7 +85,7 @@ fn source(
             Ok(SecretSource::Keyring(consent))
         }
         _ => refuse(
-            "does not say where the secret lies",
+            "does not say where the secret is stored",
             "write one of `env = \"VARIABLE\"`, `file = \"/path\"` and `keyring = true`",
         ),
     }

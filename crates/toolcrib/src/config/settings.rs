@@ -4,15 +4,18 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use toolcrib_core::{Audit, Scope};
+use toolcrib_core::{Audit, OutputRules, Scope};
 use toolcrib_sandbox::Consent;
+use toolcrib_sources::builtin::NAMES;
 use toolcrib_sources::script::Scan;
+use toolcrib_sources::worker::WorkerBudget;
 use toolcrib_sources::{Folder, SecretSources, Walls};
 use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
 use super::folders::{expand, folders};
+use super::output_limit::output_rules;
 use super::private::{check_named, real, user_config};
 use super::tighten::{at_most, tightening_only};
 use super::{ConfigError, Project, project_config, secrets};
@@ -32,12 +35,22 @@ pub struct Settings {
     pub port: u16,
     /// Where records lie, without a password.
     pub store: String,
+    /// How long what is known of trust, tokens and grants counts while the store does not answer.
+    pub store_grace: Duration,
     pub default_timeout: Duration,
     /// Whether programs and registered tools are tools at all.
     pub custom_tools_enabled: bool,
+    /// The built-in tools there are; all where nothing is said.
+    pub builtins: Option<Vec<String>>,
     /// The most workers one tool may have.
     pub max_pool_size: usize,
+    /// What the workers of all tools together may use.
+    pub budget: WorkerBudget,
+    /// How long a worker is kept without a call.
+    pub worker_idle: Duration,
     pub health_check_interval: Duration,
+    /// How long a list waits for tools that are being loaded.
+    pub list_wait: Duration,
     /// The Python of tool files that bring no environment of their own.
     pub python: Option<String>,
     /// What runs TypeScript and JavaScript tool files.
@@ -48,6 +61,8 @@ pub struct Settings {
     /// Where each secret lies.
     pub secrets: SecretSources,
     pub outputs: OutputLimits,
+    /// How much text is handed over at once.
+    pub output_limit: OutputRules,
     pub audit: Audit,
     /// How long calls stay on record.
     pub retention: Retention,
@@ -56,11 +71,17 @@ pub struct Settings {
 }
 
 pub const DEFAULT_PORT: u16 = 7717;
+const DEFAULT_STORE_GRACE_MS: u64 = 600_000;
 const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 const DEFAULT_POOL_SIZE: u64 = 10;
 const MAX_POOL_SIZE: u64 = 64;
+const DEFAULT_WORKER_IDLE_MS: u64 = 300_000;
+const MEGABYTE: u64 = 1_024 * 1_024;
+const MAX_WORKERS: u64 = 1_024;
 const DEFAULT_HEALTH_MS: u64 = 60_000;
 const MIN_HEALTH_MS: u64 = 100;
+const DEFAULT_LIST_WAIT_MS: u64 = 5_000;
+const MAX_LIST_WAIT_MS: u64 = 60_000;
 const DEFAULT_AUDIT_DAYS: u32 = 90;
 const DEFAULT_AUDIT_ROWS: u64 = 1_000_000;
 /// No call waits longer than a day.
@@ -73,8 +94,12 @@ impl Settings {
             host,
             port,
             store,
+            store_grace,
             max_pool_size,
+            budget,
+            worker_idle,
             health_check_interval,
+            list_wait,
             python,
             javascript,
             scan,
@@ -84,19 +109,25 @@ impl Settings {
             // These are followed while the crib runs.
             default_timeout: _,
             custom_tools_enabled: _,
+            builtins: _,
             secrets: _,
             audit: _,
+            output_limit: _,
             folders: _,
         } = self;
         let differs = [
             ("host", *host != now.host),
             ("port", *port != now.port),
             ("store", *store != now.store),
+            ("store_grace", *store_grace != now.store_grace),
             ("max_pool_size", *max_pool_size != now.max_pool_size),
+            ("max_workers, max_worker_memory", *budget != now.budget),
+            ("worker_idle", *worker_idle != now.worker_idle),
             (
                 "health_check_interval",
                 *health_check_interval != now.health_check_interval,
             ),
+            ("list_wait", *list_wait != now.list_wait),
             ("python", *python != now.python),
             ("javascript", *javascript != now.javascript),
             ("scan", *scan != now.scan),
@@ -138,6 +169,13 @@ impl Settings {
         let health = number(env, env::HEALTH_CHECK_INTERVAL)?
             .or(user.health_check_interval)
             .unwrap_or(DEFAULT_HEALTH_MS);
+        let idle = number(env, env::WORKER_IDLE)?
+            .or(user.worker_idle)
+            .unwrap_or(DEFAULT_WORKER_IDLE_MS);
+        let list_wait = number(env, env::LIST_WAIT)?
+            .or(user.list_wait)
+            .unwrap_or(DEFAULT_LIST_WAIT_MS);
+        let list_wait = at_most(list_wait, own.list_wait).min(MAX_LIST_WAIT_MS);
         let folders = folders(env, project, trusted, custom_tools, &user, &own);
         for folder in folders.iter().filter(|one| one.scope == Scope::Global) {
             check_named(&folder.path)?;
@@ -147,10 +185,15 @@ impl Settings {
             host: host(env, flags, &user)?,
             port: port(env, flags, &user)?,
             store: store_named(env, &data, user.store.clone())?.to_string(),
+            store_grace: grace_named(env, user.store_grace)?,
             default_timeout: Duration::from_millis(timeout),
             custom_tools_enabled: custom_tools,
+            builtins: builtins(&user, &own)?,
             max_pool_size: pool_size as usize,
+            budget: budget(env, &user, &own)?,
+            worker_idle: Duration::from_millis(idle.max(1)),
             health_check_interval: Duration::from_millis(health.max(MIN_HEALTH_MS)),
+            list_wait: Duration::from_millis(list_wait),
             python: env
                 .text(env::PYTHON)
                 .map(str::to_owned)
@@ -165,6 +208,7 @@ impl Settings {
                 expand(env, path)
             })?,
             outputs: output_limits(&user, &own),
+            output_limit: output_rules(&user, &own),
             audit: match audit_variable(env)?.or(user_audit.mode) {
                 Some(AuditMode::Required) => Audit::Required,
                 Some(AuditMode::BestEffort) | None => Audit::BestEffort,
@@ -182,6 +226,18 @@ impl Settings {
 /// because trust lies there, and a project's file is read only after trust.
 pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
     store_named(env, data, user_config(env)?.store)
+}
+
+/// How long what is known counts while the store does not answer; asked with the store itself.
+pub fn store_grace(env: &Env) -> Result<Duration, ConfigError> {
+    grace_named(env, user_config(env)?.store_grace)
+}
+
+fn grace_named(env: &Env, written: Option<u64>) -> Result<Duration, ConfigError> {
+    let grace = number(env, env::STORE_GRACE)?.or(written);
+    Ok(Duration::from_millis(
+        grace.unwrap_or(DEFAULT_STORE_GRACE_MS),
+    ))
 }
 
 fn store_named(env: &Env, data: &Path, written: Option<String>) -> Result<StoreUrl, ConfigError> {
@@ -205,7 +261,7 @@ fn store_named(env: &Env, data: &Path, written: Option<String>) -> Result<StoreU
     match url.path().is_some_and(inside) {
         true => Err(ConfigError::new(
             place,
-            "lies in the project, where a clone could bring it along",
+            "is in the project, where a clone could bring it along",
             "name a file outside of the project",
         )),
         false => Ok(url),
@@ -230,6 +286,22 @@ fn number(env: &Env, name: &str) -> Result<Option<u64>, ConfigError> {
     parsed
         .map(Some)
         .ok_or_else(|| bad_variable(name, "a whole number"))
+}
+
+/// What the workers of all tools together may use.
+fn budget(env: &Env, user: &ConfigFile, own: &ConfigFile) -> Result<WorkerBudget, ConfigError> {
+    let workers = number(env, env::MAX_WORKERS)?.or(user.max_workers);
+    let workers = workers.unwrap_or(WorkerBudget::default().workers as u64);
+    let workers = at_most(workers, own.max_workers).clamp(1, MAX_WORKERS);
+    let memory = number(env, env::MAX_WORKER_MEMORY)?.or(user.max_worker_memory);
+    let memory = match own.max_worker_memory {
+        Some(own) => Some(at_most(own, memory)),
+        None => memory,
+    };
+    Ok(WorkerBudget {
+        workers: workers as usize,
+        memory: memory.map(|megabytes| megabytes.max(1).saturating_mul(MEGABYTE)),
+    })
 }
 
 /// Which tools are confined, by the user alone.
@@ -260,6 +332,27 @@ fn scan(env: &Env, user: &ConfigFile, own: &ConfigFile) -> Result<Scan, ConfigEr
         true => Ok(Scan::Strict),
         false => Ok(Scan::Warn),
     }
+}
+
+/// The built-in tools that the user wants and the project does not leave out.
+fn builtins(user: &ConfigFile, own: &ConfigFile) -> Result<Option<Vec<String>>, ConfigError> {
+    let mut named = user.builtins.iter().chain(&own.builtins).flatten();
+    if let Some(unknown) = named.find(|name| !NAMES.contains(&name.as_str())) {
+        let hint = match file::nearest(unknown, &NAMES) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("they are {}", NAMES.join(", ")),
+        };
+        let reason = format!("there is no built-in tool `{unknown}`");
+        return Err(ConfigError::new("setting `builtins`", reason, hint));
+    }
+    Ok(match (&user.builtins, &own.builtins) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+        (Some(user), Some(own)) => {
+            let both = user.iter().filter(|name| own.contains(name));
+            Some(both.cloned().collect())
+        }
+    })
 }
 
 fn audit_variable(env: &Env) -> Result<Option<AuditMode>, ConfigError> {

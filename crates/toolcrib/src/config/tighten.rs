@@ -36,11 +36,14 @@ pub(super) fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile
 
 /// Each thing that a project may not say, whether it does, and why it may not.
 #[rustfmt::skip]
-fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 14] {
+fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 17] {
+    let limits = own.output_limit.as_ref();
+    let by_name = limits.is_some_and(|limits| limits.clients.is_some() || limits.agents.is_some());
     let quota = own.outputs.as_ref().is_some_and(|outputs| outputs.quota_bytes.is_some());
     [
         (own.tools_dir.is_some(), "tools_dir", "a project may not replace the user's own tools"),
         (own.store.is_some(), "store", "a project may not decide where your records lie"),
+        (own.store_grace.is_some(), "store_grace", "a project may not decide how long trust counts without the store"),
         (own.audit.is_some(), "audit", "a project may not decide how your calls are recorded"),
         (own.custom_tools_enabled == Some(true), "custom_tools_enabled = true", "a project may turn programs off, never on"),
         (own.python.is_some(), "python", "a project may not decide what runs your own tools; it may have a `.venv`"),
@@ -49,9 +52,11 @@ fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 14] {
         (own.secrets.is_some(), "secrets", "a project may not decide which of your secrets are read"),
         (own.javascript.is_some(), "javascript", "a project may not decide what runs your own tools"),
         (own.scan == Some(ScanMode::Warn), "scan = \"warn\"", "a project may only say \"strict\""),
+        (own.worker_idle.is_some(), "worker_idle", "a project may not decide how long workers are kept"),
         (own.health_check_interval.is_some(), "health_check_interval", "a project may not decide how often workers are asked"),
         (own.host.is_some(), "host", "a project may not decide where the crib listens"),
         (own.port.is_some(), "port", "a project may not decide where the crib listens"),
+        (by_name, "output_limit.clients, output_limit.agents", "a project may lower the limit for all alone"),
         (quota, "outputs.quota_bytes", "a project may not decide how much disk is used"),
     ]
 }

@@ -8,12 +8,12 @@ use tokio::sync::watch;
 use toolcrib_sources::{Configuration, Sources};
 
 use super::{Opened, Stamp};
-use crate::config::{Settings, local_folders, profiles, trust_entries};
+use crate::config::{Settings, local_folders, profiles, say_why, trust_entries};
 use crate::store_handle::{StoreState, Trust};
 
 /// How often a running crib looks whether settings changed, or who can change the project. Changes of the store are told.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
-/// How often the store itself is asked how it is.
+/// How often it is asked what else does not work. The store's troubles are told.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
 /// Which changes of the store concern the tools.
@@ -37,6 +37,7 @@ impl Opened {
     pub async fn follow(&self, sources: &Sources, tell: impl Fn(Vec<String>)) {
         let mut changes = self.memory.changes();
         let mut follower = Follower::new(self, sources, *changes.borrow_and_update());
+        let mut troubles = self.memory.troubles();
         let mut checks = tokio::time::interval(CHECK_EVERY);
         checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         // The first one is at once, and what is wrong at the start is told already.
@@ -44,10 +45,11 @@ impl Opened {
         loop {
             let news = tokio::select! {
                 _ = checks.tick() => follower.has_other_trouble().await,
+                Ok(()) = troubles.changed() => follower.has_other_trouble().await,
                 () = either(&mut changes) => false,
             };
             let state = *changes.borrow_and_update();
-            if let Some(reasons) = follower.look(state, news).await {
+            if let Some(reasons) = Box::pin(follower.look(state, news)).await {
                 tell(reasons);
             }
         }
@@ -73,13 +75,17 @@ struct Follower<'a> {
     /// The project's tools folders that settings name: who comes to change one ends its trust, until that is undone.
     decisive: Vec<PathBuf>,
     trouble: Vec<String>,
+    /// What was wrong with trust and settings when they were last read.
+    unread: Vec<String>,
+    /// Does what was read from the store count?
+    known: bool,
     /// Settings that changed and wait for a restart.
     waiting: Vec<&'static str>,
 }
 
 impl<'a> Follower<'a> {
     fn new(opened: &'a Opened, sources: &'a Sources, state: StoreState) -> Follower<'a> {
-        let trouble = opened.memory.store().err().map(|error| error.to_string());
+        let trouble = opened.memory.held().err().map(|error| error.to_string());
         let mut follower = Follower {
             opened,
             sources,
@@ -89,13 +95,15 @@ impl<'a> Follower<'a> {
             configuration: Configuration::clone(&sources.configuration()),
             decisive: Vec::new(),
             trouble: trouble.into_iter().collect(),
+            unread: Vec::new(),
+            known: opened.memory.is_known(),
             waiting: Vec::new(),
         };
         follower.note_decisive();
         follower
     }
 
-    /// Asks what does not work; a store that could not be opened is tried again by that.
+    /// Asks what does not work.
     async fn has_other_trouble(&mut self) -> bool {
         let now = self.opened.trouble().await;
         let differs = now != self.trouble;
@@ -103,28 +111,41 @@ impl<'a> Follower<'a> {
         differs
     }
 
-    /// Takes up what changed. Gives what is wrong now, where trust or settings were read again.
+    /// Takes up what changed. Gives what is wrong now, where that may be something else.
     async fn look(&mut self, state: StoreState, news: bool) -> Option<Vec<String>> {
         let changed = StoreChange::between(self.state, state);
         self.state = state;
         let env = &self.opened.env;
         let stamp = Stamp::of(env, self.opened.project.as_ref(), &self.decisive);
-        if stamp == self.stamp && !news && !changed.trust {
+        // What was known counts no longer, or again.
+        let known = self.opened.memory.is_known();
+        let turned =
+            std::mem::replace(&mut self.known, known) != known || (news && !self.unread.is_empty());
+        if stamp == self.stamp && !turned && !changed.trust {
             if changed.grants {
                 self.sources.regrant(self.opened.memory.grants()).await;
             }
-            return None;
+            return news.then(|| self.reasons());
         }
         self.stamp = stamp;
         tracing::debug!("trust or settings may have changed; both are read again");
-        let mut reasons = self.trouble.clone();
-        reasons.extend(self.follow_trust().await);
-        reasons.extend(self.follow_settings().await);
+        let trust = self.follow_trust().await;
+        let settings = self.follow_settings().await;
+        self.unread = trust.into_iter().chain(settings).collect();
         let entries = self.opened.memory.entries_of(self.opened.project.as_ref());
         trust_entries(&mut self.configuration.folders, &entries.await);
+        say_why(&mut self.configuration.folders, &self.trust);
         self.sources.regrant(self.opened.memory.grants()).await;
         self.sources.configure(self.configuration.clone()).await;
-        Some(reasons)
+        Some(self.reasons())
+    }
+
+    fn reasons(&self) -> Vec<String> {
+        let mut all = self.trouble.clone();
+        for reason in self.unread.iter().filter(|one| !self.trouble.contains(one)) {
+            all.push(reason.clone());
+        }
+        all
     }
 
     /// Reads whether the project is trusted; gives why nobody knows, if so.
@@ -144,7 +165,7 @@ impl<'a> Follower<'a> {
         self.trust = trust;
         self.note_decisive();
         match &self.trust {
-            Trust::Unknown(reason) if !self.trouble.contains(reason) => Some(reason.clone()),
+            Trust::Unknown(reason) => Some(reason.clone()),
             _ => None,
         }
     }

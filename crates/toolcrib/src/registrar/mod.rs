@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use toolcrib_core::grant::REGISTERED;
 use toolcrib_core::store::{CustomTool, RegisteredHealth, RegisteredStatus};
 use toolcrib_core::words::CommandLine;
@@ -24,13 +24,16 @@ use crate::config::lets_out;
 use crate::env::Env;
 use crate::open::Opened;
 use crate::store_handle::{StoreHandle, refused};
-use crate::wire::CheckView;
+use crate::wire::{Asked, CheckView};
 
 pub use store::changes;
 
 /// How many programs are examined at once, and how long one may wait for its turn.
 const AT_ONCE: usize = 8;
 const TURN: Duration = Duration::from_secs(30);
+
+/// What a registration is called as long as its program was not asked for its name.
+const UNNAMED: &str = "unnamed";
 
 /// What has to be looked at again when it is changed.
 const EXAMINED: [&str; 8] = [
@@ -114,6 +117,10 @@ impl Registrar {
         by: By,
     ) -> Result<SavedTool, CallError> {
         let validate = flag(&mut body, "validate")?.unwrap_or(true);
+        if validate && body.get("name").is_none_or(Value::is_null) {
+            let name = self.ask_name(&body).await?;
+            body.insert("name".to_owned(), name.into());
+        }
         let mut read = self.read(&body, &RegistrationKind::New)?;
         self.refuse_let_out(&read.tool.name, by)?;
         let taken = self.tools()?.get(&read.tool.name).await.map_err(refused)?;
@@ -264,7 +271,7 @@ impl Registrar {
     }
 
     /// How the tool's process is doing. Of a tool that does not serve, what is remembered is told.
-    pub async fn health(&self, name: &str) -> Result<CheckView, CallError> {
+    pub async fn health(&self, name: &str, asked: Asked) -> Result<CheckView, CallError> {
         let stored = self.get(name).await?;
         let Some(tool) = self.serving(name) else {
             return Ok(CheckView {
@@ -275,7 +282,15 @@ impl Registrar {
                 message: stored.error_message,
             });
         };
-        let view = CheckView::of(&tool).await;
+        let mut view = CheckView::of(&tool, asked).await;
+        if view.last_health_check.is_none() && asked == Asked::Before {
+            // What another process of ours found, or this one before it was restarted.
+            view.last_health_check = stored.last_health_check_ms;
+            if view.health_status == Health::Unknown.as_str() {
+                view.health_status = stored.health.as_str().to_owned();
+            }
+            return Ok(view);
+        }
         let health = RegisteredHealth::parse(&view.health_status).unwrap_or_default();
         if let Some(at) = view.last_health_check {
             let noted = self.tools()?.set_health(name, health, at).await;
@@ -354,24 +369,44 @@ impl Registrar {
         }
     }
 
+    /// The name that a program gives itself, for a registration without one.
+    async fn ask_name(&self, body: &Map<String, Value>) -> Result<String, CallError> {
+        let mut body = body.clone();
+        body.insert("name".to_owned(), UNNAMED.into());
+        let read = self.read(&body, &RegistrationKind::New)?;
+        let _turn = self.turn().await?;
+        let said = registered::described_name(&read.tool, &self.place).await;
+        said.map_err(|errors| {
+            bad(format!("the program could not be asked for its name: {}", errors.join("; ")))
+                .hint("it must answer `initialize` (`toolcrib help worker-protocol`); or give a name, and \"validate\": false (`--name NAME --no-validate`)")
+                .data(json!({"errors": errors}))
+        })
+    }
+
     async fn examine(&self, tool: &CustomTool, yes: Yes) -> Result<Examination, CallError> {
+        let _turn = self.turn().await?;
+        Ok(registered::examine(tool, yes, &self.place).await)
+    }
+
+    /// Waits until a program may be started to be looked at, where there may be registered tools at all.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, CallError> {
         let enabled = match self.sources.get() {
             Some(sources) => sources.configuration().registered,
             None => self.enabled,
         };
         if !enabled {
             return Err(CallError::denied("programs and registered tools are turned off")
-                .hint("set `custom_tools_enabled` to true in your config.toml, and look whether TOOLCRIB_CUSTOM_TOOLS_ENABLED or the project's config says false"));
+                .hint("set `custom_tools_enabled` to true in your config.toml, and check whether TOOLCRIB_CUSTOM_TOOLS_ENABLED or the project's config says false"));
         }
         let turn = tokio::time::timeout(TURN, self.turns.acquire()).await;
-        let Ok(Ok(_turn)) = turn else {
+        let Ok(Ok(turn)) = turn else {
             let error = CallError::new(
                 ErrorCode::LimitReached,
                 format!("{AT_ONCE} other programs are being validated"),
             );
             return Err(error.hint("try again in a moment"));
         };
-        Ok(registered::examine(tool, yes, &self.place).await)
+        Ok(turn)
     }
 
     async fn regrant(&self) {
@@ -399,7 +434,7 @@ fn valid(examined: Examination) -> Result<CustomTool, CallError> {
     );
     let data = json!({"errors": examined.errors, "warnings": examined.warnings});
     Err(bad(message)
-        .hint("the program must answer `initialize`, `execute` and `health` (docs/reference/worker-protocol.md); \"validate\": false stores it `inactive`")
+        .hint("the program must answer `initialize`, `execute` and `health` (`toolcrib help worker-protocol`); \"validate\": false stores it `inactive`")
         .data(data))
 }
 

@@ -7,8 +7,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use toolcrib_core::{
-    Attachment, AttachmentKind, Block, CallError, Content, ErrorCode, Json, Object, Outcome, Tool,
-    View,
+    Attachment, AttachmentKind, Block, CallError, Content, ErrorCode, Json, Object, Outcome,
+    OutputLimit, Tool, View,
 };
 
 use crate::surface::ClientIds;
@@ -193,10 +193,12 @@ impl ResultView<'_> {
 
 /// What a call gave, as a `tools/call` result.
 pub fn outcome(outcome: Outcome, tool: &Tool) -> ResultView<'_> {
+    // Of a failed call no data is owed, and clients would hold it against the schema.
+    let owed = !outcome.is_error || tool.spec.output_schema.is_none();
     match outcome.content {
         Some(content) => own_form(
             *content,
-            outcome.structured,
+            outcome.structured.filter(|_| owed),
             outcome.metadata,
             outcome.is_error,
         ),
@@ -210,12 +212,17 @@ fn our_form(outcome: Outcome, tool: &Tool) -> ResultView<'_> {
         .as_ref()
         .is_some_and(|metadata| metadata.contains_key("truncated"));
     let structured = match outcome.structured {
-        Some(data) if !outcome.is_error && !truncated => Some(data),
+        Some(data) if !outcome.is_error && (!truncated || tool.spec.output_schema.is_some()) => {
+            Some(data)
+        }
         _ => None,
     };
+    // The text is the same data, unless it would be longer than a text may be.
     let text = match &structured {
-        Some(data) => data.compact().into_owned(),
-        None => outcome.output,
+        Some(data) if !truncated && data.text().len() <= OutputLimit::DEFAULT.bytes => {
+            data.compact().into_owned()
+        }
+        _ => outcome.output,
     };
     let mut content = Vec::with_capacity(1 + outcome.attachments.len());
     // An empty text says something only where there is nothing else.

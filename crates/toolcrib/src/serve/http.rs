@@ -25,6 +25,9 @@ use super::{Served, mcp, rest};
 /// How long calls in flight may go on after a stop was asked for.
 pub const GRACE: Duration = Duration::from_secs(5);
 
+/// How long the last answers may take to be read.
+pub const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// For those who have shown a token: a request's head must be whole within this time, and an idle connection is closed
 /// after it. Longer than the half minute that clients commonly keep idle connections for, so that they, not we, close
 /// first. Strangers have less, see [`super::visitors`].
@@ -41,7 +44,8 @@ pub fn router(served: Arc<Served>, own: SocketAddr, auth: Auth) -> Router {
         .layer(Guard::new(own))
 }
 
-/// Serves until `served.shutdown` fires, then waits up to [`GRACE`] for what is in flight.
+/// Serves until `served.shutdown` fires, then waits for what is in flight until `served.given_up` does, and for the last
+/// answers a moment longer.
 pub async fn serve(listener: TcpListener, router: Router, served: Arc<Served>) -> io::Result<()> {
     let shutdown = served.shutdown.clone();
     let visitors = Visitors::default();
@@ -67,12 +71,15 @@ pub async fn serve(listener: TcpListener, router: Router, served: Arc<Served>) -
         }
     }
     drop(listener);
-    let ended = tokio::time::timeout(GRACE, async {
+    let ended = async {
         while connections.join_next().await.is_some() {}
         served.calls_ended().await;
-    });
-    if ended.await.is_err() {
-        tracing::warn!("calls were still running when the grace ended; they are given up");
+    };
+    tokio::select! {
+        () = ended => {}
+        () = served.over() => {
+            tracing::warn!("connections were still open when the grace ended; they are closed");
+        }
     }
     // Dropping the set cuts the connections that are left.
     Ok(())

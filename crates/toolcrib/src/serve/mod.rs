@@ -4,12 +4,14 @@
 //! - [`visitors`]: who has a place there, and for how long.
 //! - [`guard`]: who may knock — Host and Origin.
 //! - [`auth`]: who is let in — tokens, browsers' logins, scopes.
+//! - [`feed`]: events as they go out, numbered.
 //! - [`rest`]: THE ROUTE TABLE, and a file per noun.
 //!
 //! [`Served`] is what all of them share. A crib alone makes one, so tests need no files and no settings.
 
 pub mod auth;
 pub mod convert;
+pub mod feed;
 pub mod guard;
 pub mod http;
 pub mod mcp;
@@ -25,7 +27,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{Answer, BoxFuture, CallError, ChainSettings, Change, Crib, Profiles, View};
+use toolcrib_core::{
+    Answer, BoxFuture, CallError, ChainSettings, Change, Crib, Loading, Profiles, View,
+};
 use toolcrib_sources::Sources;
 use toolcrib_store::{OutputFiles, OutputLimits};
 
@@ -57,6 +61,11 @@ pub fn reload(sources: Arc<OnceLock<Sources>>) -> Reload {
 /// How many may listen to events at once; the other connections stay free for requests.
 pub const MAX_LISTENERS: usize = 128;
 
+/// How long a request waits for the first look at the tools.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
+/// How long a call waits for its own tool, where that is being loaded.
+pub const NAMED: Duration = Duration::from_secs(30);
+
 /// The name of this surface as a client.
 pub const CLIENT: &str = "rest";
 /// The name of the owner's own commands, which come this way too.
@@ -78,9 +87,11 @@ pub struct Served {
     pub project: Option<Arc<Path>>,
     /// How far it is, as somebody who follows it says; where nobody does, it is asked.
     ready: Option<watch::Receiver<Readiness>>,
+    /// How long a list waits for tools that are being loaded.
+    list_wait: Duration,
     /// Fires when the server is to stop: event streams end at once, calls in flight get a grace.
     pub shutdown: CancellationToken,
-    /// Fires when that grace is over: what still runs is given up, and recorded as such.
+    /// Fires when that grace is over: what still runs is given up, and its callers are told.
     pub given_up: CancellationToken,
     /// The JSON Schema of the config file, for editors; empty where there is none.
     pub config_schema: String,
@@ -94,6 +105,8 @@ pub struct Served {
     pub truster: Option<Arc<Truster>>,
     /// All that the crib was wired from, for those who look it over; none where only records are offered.
     pub opened: Option<Arc<Opened>>,
+    /// What goes out to all who listen to events.
+    pub feed: Arc<feed::Feed>,
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
     in_flight: watch::Sender<usize>,
@@ -109,6 +122,7 @@ impl Served {
             reload,
             project: None,
             ready: None,
+            list_wait: Duration::ZERO,
             shutdown: CancellationToken::new(),
             given_up: CancellationToken::new(),
             config_schema: String::new(),
@@ -117,6 +131,7 @@ impl Served {
             grantor: None,
             truster: None,
             opened: None,
+            feed: Arc::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             in_flight: watch::Sender::new(0),
         }
@@ -130,6 +145,7 @@ impl Served {
             registrar: Some(Arc::new(Registrar::new(opened, following.clone()))),
             grantor: Some(Arc::new(Grantor::new(opened, following.clone()))),
             opened: Some(opened.clone()),
+            list_wait: opened.settings.list_wait,
             ..Served::new(crib).with_records(&opened.env, &opened.memory, opened.project.as_ref())
         }
     }
@@ -181,6 +197,12 @@ impl Served {
     }
 
     #[must_use]
+    pub fn with_list_wait(mut self, wait: Duration) -> Served {
+        self.list_wait = wait;
+        self
+    }
+
+    #[must_use]
     pub fn with_shutdown(mut self, shutdown: CancellationToken) -> Served {
         self.shutdown = shutdown;
         self
@@ -206,11 +228,54 @@ impl Served {
         }
     }
 
+    /// Waits for the first look at the tools, which takes a moment. Who would have to wait long is told so: there is no list
+    /// of tools that nobody has looked for.
+    pub async fn looked(&self) -> Result<(), CallError> {
+        if self.crib.loading() > Loading::Opening {
+            return Ok(());
+        }
+        let looked = self.crib.loaded(Loading::Describing);
+        let looked = tokio::time::timeout(FIRST_LOOK, looked).await;
+        looked.map_err(|_| {
+            CallError::unavailable("the crib is starting and has not seen the tools yet")
+                .hint("ask again in a moment; `/readyz` says when it is ready")
+        })
+    }
+
+    /// Waits for tools that are being loaded, as long as a list does, and says whether all are there.
+    pub async fn settled(&self) -> bool {
+        let whole = self.crib.loaded(Loading::Done);
+        tokio::time::timeout(self.list_wait, whole).await.is_ok()
+    }
+
+    /// Waits for this one tool, where that is being loaded, and for nothing else.
+    pub async fn described(&self, agent: &str, tool: &str) {
+        if self.crib.loading() == Loading::Done {
+            return;
+        }
+        let patience = match self.crib.view(agent).get(tool) {
+            Some(_) => NAMED,
+            None => self.list_wait,
+        };
+        let described = self.crib.described(agent, tool);
+        let _ = tokio::time::timeout(patience, described).await;
+    }
+
     /// Ends when no call is running, those included whose client has gone.
     pub async fn calls_ended(&self) {
         let mut running = self.in_flight.subscribe();
         // The sender lives in `self`, so waiting can't fail.
         let _ = running.wait_for(|count| *count == 0).await;
+    }
+
+    /// Ends when nobody has to wait any longer once a stop was asked for: what was in flight has had its grace, and who
+    /// was told that it is given up the time to read that.
+    pub async fn over(&self) {
+        let grace = http::GRACE + http::LAST_WORDS;
+        let _ = tokio::time::timeout(grace, self.given_up.cancelled()).await;
+        self.given_up.cancel();
+        // sleeps: how long the last answers may take to be read
+        tokio::time::sleep(http::LAST_WORDS).await;
     }
 
     /// What whoever asks may see and call.
@@ -224,7 +289,10 @@ impl Served {
         call: SurfaceCall,
     ) -> impl Future<Output = Result<Answer, CallError>> + Send + use<> {
         let running = self.begin_call();
+        let call = call.until(self.given_up.clone());
         async move {
+            let (agent, tool) = call.names();
+            running.0.described(agent, tool).await;
             let Served { crib, project, .. } = &*running.0;
             call.run(crib, project.clone()).await
         }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::Request;
 use axum::http::header::{CONNECTION, UPGRADE};
@@ -21,16 +21,18 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
 use tower::Service;
 
 use super::auth::{Who, no_login};
-use super::http::GRACE;
 use super::mcp::{self, Mcp};
 use super::rest::ErrorResponse;
 use super::{Served, rest};
 
 /// Where a relay knocks.
 pub const PATH: &str = "/relay";
+/// The header in which a relay says what its agent's calls have in common, whichever crib answers them.
+pub const SESSION_HEADER: &str = "toolcrib-session";
 /// Where `toolcrib token login` asks for a login URL. The port has no such route.
 pub const LOGIN_PATH: &str = "/login-url";
 
@@ -80,8 +82,13 @@ impl Socket {
 
     /// Serves until `served.shutdown` fires; calls in flight get their grace.
     pub async fn serve(self, served: Arc<Served>, login: NewLogin) {
-        let (own, mcp) = (served.clone(), Mcp::new(served.clone()));
-        let relay = get(move |request: Request| relay(own.clone(), mcp.clone(), request));
+        let mcp = Mcp::new(served.clone());
+        let relays = Relays {
+            served: served.clone(),
+            running: Arc::default(),
+        };
+        let all = relays.clone();
+        let relay = get(move |request: Request| relay(all.clone(), mcp.clone(), request));
         // Only this user's processes get here, and the user is the owner.
         let router = rest::router(served.clone())
             .route(PATH, relay)
@@ -102,6 +109,32 @@ impl Socket {
                 },
             }
         }
+        // The next crib may have the place at once, while the last answers are read here.
+        drop(self);
+        relays.ended().await;
+    }
+}
+
+/// The relays that are connected.
+#[derive(Clone)]
+struct Relays {
+    served: Arc<Served>,
+    running: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Relays {
+    fn spawn(&self, relay: impl Future<Output = ()> + Send + 'static) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while running.try_join_next().is_some() {}
+        running.spawn(relay);
+    }
+
+    async fn ended(&self) {
+        let mut running = {
+            let mut all = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *all)
+        };
+        while running.join_next().await.is_some() {}
     }
 }
 
@@ -134,7 +167,7 @@ fn login_url(login: Option<String>) -> Response {
 }
 
 /// Turns the connection into MCP lines, if both ends are of one version.
-async fn relay(served: Arc<Served>, mcp: Arc<Mcp>, mut request: Request) -> Response {
+async fn relay(relays: Relays, mcp: Arc<Mcp>, mut request: Request) -> Response {
     let wanted = request
         .headers()
         .get(UPGRADE)
@@ -142,16 +175,23 @@ async fn relay(served: Arc<Served>, mcp: Arc<Mcp>, mut request: Request) -> Resp
     if wanted != Some(protocol().as_str()) {
         return (StatusCode::UPGRADE_REQUIRED, crate::VERSION).into_response();
     }
+    let session = request.headers().get(SESSION_HEADER);
+    let session = session.and_then(|value| value.to_str().ok());
+    let session = session.map_or_else(mcp::new_session, Arc::from);
     let upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(async move {
+    let served = relays.served.clone();
+    relays.spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         let (read, write) = tokio::io::split(TokioIo::new(upgraded));
         let stop = async {
             served.shutdown.cancelled().await;
             // What runs may end; the relay then finds the next crib.
-            let _ = tokio::time::timeout(GRACE, served.calls_ended()).await;
+            tokio::select! {
+                () = served.calls_ended() => {}
+                () = served.over() => {}
+            }
         };
-        let _ = mcp::lines_until(mcp, read, write, stop).await;
+        let _ = mcp::lines_until(mcp, session, read, write, stop).await;
     });
     let switched =
         HeaderValue::from_str(&protocol()).unwrap_or(HeaderValue::from_static("toolcrib-mcp"));

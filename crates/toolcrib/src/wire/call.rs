@@ -13,38 +13,41 @@ use utoipa::ToSchema;
 pub struct CallBody {
     /// The tool's arguments, by name.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub arguments: Object,
-    /// The run that this call belongs to; stands for `sessionId` where that is not given.
+    /// The run that this call belongs to; used as `sessionId` if that is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
+    /// The call is cancelled when the client goes away, instead of going on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attached: bool,
 }
 
 /// What a call gave. `isError` means that the tool itself reports failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutcomeView {
-    /// Short words on what was done; null when the tool said none.
+    /// A short title of what was done; null if the tool gave none.
     pub title: Option<String>,
     /// The text an agent reads. A long one is cut and says how to read on.
     pub output: String,
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub metadata: Object,
     pub attachments: Vec<AttachmentView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub structured: Option<Json>,
-    /// The blocks of a result in MCP's own form, in their order; `output` holds the words of the text blocks.
+    /// The blocks of a result in MCP's own form, in their order; `output` contains the texts of the text blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
     pub content: Option<Vec<Object>>,
     /// The `_meta` of such a result.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub meta: Option<Object>,
     pub is_error: bool,
 }
@@ -76,6 +79,7 @@ impl From<Outcome> for OutcomeView {
 impl From<OutcomeView> for Outcome {
     fn from(view: OutcomeView) -> Outcome {
         Outcome {
+            remark: None,
             title: view.title,
             output: view.output,
             whole: None,

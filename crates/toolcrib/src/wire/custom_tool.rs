@@ -9,14 +9,15 @@ use toolcrib_core::store::CustomTool;
 use toolcrib_sources::registered::{Examination, HIDDEN};
 use utoipa::ToSchema;
 
-/// Registers a tool. `name` and `command` are enough: what is left out the program is asked for. Unknown fields are
+/// Registers a tool. `command` is enough: the program is asked for what is left out. Unknown fields are
 /// refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomToolCreate {
     /// 1 to 64 letters, digits, `_` and `-`.
     #[schema(example = "weather_lookup")]
-    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// A program on the PATH, or a path. A relative one starts at the project and is made absolute.
     #[schema(example = "python3")]
     pub command: String,
@@ -30,7 +31,7 @@ pub struct CustomToolCreate {
 pub struct CustomToolUpdate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// `active` puts it into the catalog, after its program was looked at; `inactive` takes it out.
+    /// `active` puts it into the catalog, after its program was validated; `inactive` takes it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     #[serde(flatten)]
@@ -52,15 +53,15 @@ pub struct CustomToolFields {
     /// Where the program starts; the project that is served where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// Variables for the program. Their values are never shown again; `***` leaves a value as it is.
+    /// Variables for the program. Their values are never shown again; `***` keeps a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
     /// JSON Schema 2020-12 of the arguments; from the program where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub input_schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub output_schema: Option<Value>,
     /// The setting `default_timeout` where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,16 +83,16 @@ pub struct CustomToolFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aliases: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub metadata: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub annotations: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub permissions: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub sandbox: Option<Value>,
     /// `false` starts nothing and stores the tool `inactive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,10 +115,10 @@ pub struct CustomToolView {
     pub env: BTreeMap<String, String>,
     /// Left out until the program was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub input_schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub output_schema: Option<Value>,
     pub timeout_ms: u64,
     pub max_retries: u32,
@@ -137,16 +138,16 @@ pub struct CustomToolView {
     pub error_message: Option<String>,
     pub tags: Vec<String>,
     pub aliases: Vec<String>,
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub metadata: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub annotations: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub permissions: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub sandbox: Option<Value>,
     /// In milliseconds since the epoch.
     pub created_at: u64,
@@ -209,7 +210,7 @@ pub struct ValidationView {
     pub valid: bool,
     /// Why it is not valid.
     pub errors: Vec<String>,
-    /// Where the program says something else than is stored; what is stored stands.
+    /// Where the program says something else than the stored one; the stored one is used.
     pub warnings: Vec<String>,
 }
 
@@ -223,13 +224,13 @@ impl From<Examination> for ValidationView {
     }
 }
 
-/// What a registered tool is tried out with. An empty body means no arguments.
+/// The arguments to test a registered tool with. An empty body means no arguments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestBody {
     /// The tool's arguments, by name.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub input: Object,
 }
 

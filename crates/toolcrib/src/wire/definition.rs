@@ -19,6 +19,6 @@ pub enum Form {
 pub struct DefinitionList {
     pub format: Form,
     /// Sorted by name; each in the form that was asked for.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<BTreeMap<String, Value>>)]
     pub tools: Vec<Value>,
 }

@@ -1,9 +1,12 @@
 //! What `doctor` finds, on the wire: what the machine offers, and what holds each tool.
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::{Tool, Walled};
+use toolcrib_core::words::CommandLine;
+use toolcrib_core::{Access, Tool, Walled};
 use toolcrib_sandbox::Feature;
 use utoipa::ToSchema;
+
+use super::ProblemView;
 
 /// How tools are confined here, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -11,7 +14,7 @@ use utoipa::ToSchema;
 pub struct DoctorView {
     #[serde(default)]
     pub project: Option<String>,
-    /// False where the user's settings take the walls away from every tool.
+    /// False where the user's settings switch the sandbox off for every tool.
     pub sandbox_enabled: bool,
     /// `A`, `B` or `C`; none where nothing can be confined, and so nothing runs.
     #[serde(default)]
@@ -23,11 +26,14 @@ pub struct DoctorView {
     pub remedy: Option<String>,
     pub features: Vec<FeatureView>,
     pub tools: Vec<ConfinementView>,
+    /// Files and tools that did not load.
+    #[serde(default)]
+    pub failed: Vec<ProblemView>,
     /// What does not work, in words.
     pub degraded: Vec<String>,
 }
 
-/// One thing that walls are built with.
+/// One thing that the sandbox is built with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FeatureView {
     pub name: String,
@@ -69,6 +75,23 @@ pub struct ConfinementView {
     /// Why it can't be confined here, and so does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// What has to be said before it runs at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+}
+
+/// Why nothing of a tool runs yet.
+fn waits(tool: &Tool) -> Option<String> {
+    match &tool.access {
+        Access::Open => None,
+        Access::Untrusted { .. } => {
+            Some("its project is not trusted (`toolcrib trust`)".to_owned())
+        }
+        Access::NeedsGrant(_) => {
+            let grant = CommandLine::new("toolcrib grant").operand(tool.name());
+            Some(format!("it needs a grant (`{}`)", grant.switch("--all")))
+        }
+    }
 }
 
 impl ConfinementView {
@@ -79,8 +102,11 @@ impl ConfinementView {
             enforced: None,
             lost: None,
             refused: None,
+            waits: waits(tool),
         };
         match walled {
+            // Nothing of it runs, so nobody knows yet what would hold it.
+            _ if matches!(tool.access, Access::Untrusted { .. }) => {}
             Walled::NotAtAll => {}
             Walled::Open => view.confined = Some(false),
             Walled::Confined { enforced, lost } => {

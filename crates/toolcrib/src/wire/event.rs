@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::ProblemView;
 
-/// `tools_changed`: the catalog is a new one.
+/// `tools_changed`: the catalog changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeView {
@@ -53,7 +53,7 @@ pub struct CallProgressView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub data: Map<String, Value>,
 }
 
@@ -79,7 +79,7 @@ pub struct WorkerView {
     pub reason: Option<String>,
 }
 
-/// `status_changed` and `health_changed`: how a tool's process stands now.
+/// `status_changed` and `health_changed`: the new state of a tool's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandingView {

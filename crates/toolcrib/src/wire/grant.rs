@@ -1,5 +1,7 @@
 //! Grants on the wire: what is sent to give one, and how they are shown.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{Binding, Grant, Network, Permit};
 use utoipa::ToSchema;
@@ -22,10 +24,10 @@ macro_rules! with_permit {
         $(#[$about])*
         pub struct $name {
             $($before)*
-            /// Paths that it may read, with all that lies in them. A relative one starts at the project.
+            /// Paths that it may read, with everything in them. A relative one starts at the project.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub read: Vec<String>,
-            /// Paths that it may write, but for `.toolcrib` and `.git` in them.
+            /// Paths that it may write, except protected ones in them such as `.toolcrib` and `.git`.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub write: Vec<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +123,10 @@ with_permit! {
             /// All that it declares.
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             pub all: bool,
+            /// Ready sets for tools that run a build: `cargo`, `node`, `python`, `go`, `git`.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            #[schema(example = json!(["cargo"]))]
+            pub preset: Vec<String>,
         }
         permit,
         {
@@ -147,14 +153,17 @@ impl GrantCreate {
     }
 }
 
-/// A person's yes to what one tool may do.
+/// A person's permission for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantView {
     pub id: String,
     pub tool: String,
-    /// The tool's file, or `registered`: one of the same name elsewhere has nothing of it.
+    /// The tool's file, or `registered`: a tool of the same name elsewhere does not have it.
     pub origin: String,
+    /// The root of the project that the file lies in; left out for your own tools, which are in every project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Does it hold whatever the tool becomes?
     pub follow: bool,
     /// The content that it is for, where it does not.
@@ -175,12 +184,29 @@ impl From<Grant> for GrantView {
         GrantView {
             id: grant.id,
             tool: grant.tool,
+            project: project_of(&grant.origin).map(str::to_owned),
             origin: grant.origin,
             follow: content_hash.is_none(),
             content_hash,
             permit: PermitView::from(&grant.permit),
             created_at: rfc3339(grant.created_ms),
         }
+    }
+}
+
+/// The project that a file lies in, by where projects have their tools.
+fn project_of(origin: &str) -> Option<&str> {
+    origin.split_once("/.toolcrib/").map(|(project, _)| project)
+}
+
+impl GrantView {
+    /// Says that it is of this project, where its file lies there: tools folders have any name.
+    #[must_use]
+    pub fn within(mut self, root: &str) -> GrantView {
+        if Path::new(&self.origin).starts_with(root) {
+            self.project = Some(root.to_owned());
+        }
+        self
     }
 }
 
@@ -192,9 +218,8 @@ pub struct GrantList {
     pub count: usize,
 }
 
-impl From<Vec<Grant>> for GrantList {
-    fn from(grants: Vec<Grant>) -> GrantList {
-        let grants: Vec<GrantView> = grants.into_iter().map(GrantView::from).collect();
+impl From<Vec<GrantView>> for GrantList {
+    fn from(grants: Vec<GrantView>) -> GrantList {
         GrantList {
             count: grants.len(),
             grants,

@@ -9,6 +9,6 @@ pub struct LogView {
     pub tool: String,
     /// What was said since `from`, its end if that is too much.
     pub text: String,
-    /// How far the log reaches now: the `from` of who reads on.
+    /// How far the log reaches now: the `from` to read on with.
     pub end: u64,
 }

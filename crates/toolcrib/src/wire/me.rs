@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MeView {
-    /// `owner` on this machine's own ways in, `token`, `login` for a browser, `anybody` where no token is asked for.
+    /// `owner` for commands on this machine, `token`, `login` for a browser, `anybody` where no token is asked for.
     #[schema(example = "token")]
     pub who: String,
     /// Which token was shown, never the token itself.

@@ -20,7 +20,7 @@ mod tool;
 mod trust;
 
 pub use call::{AttachmentType, AttachmentView, CallBody, ErrorBody, ErrorView, OutcomeView};
-pub use check::CheckView;
+pub use check::{Asked, CheckView};
 pub use custom_tool::{
     CustomToolCreate, CustomToolFields, CustomToolList, CustomToolUpdate, CustomToolView, TestBody,
     ValidationView,

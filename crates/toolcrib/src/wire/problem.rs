@@ -57,7 +57,7 @@ pub fn rfc3339(ms: u64) -> String {
         .to_string()
 }
 
-/// Every problem of the catalog as it stands.
+/// Every problem of the current catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProblemList {
     pub errors: Vec<ProblemView>,
@@ -86,10 +86,10 @@ impl From<&View> for ProblemList {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReloadView {
-    /// True when no problem of severity `error` stands.
+    /// True when there is no problem of severity `error`.
     pub success: bool,
     pub tool_count: usize,
-    /// Every problem that stands now, warnings too.
+    /// Every problem there is now, warnings too.
     pub errors: Vec<ProblemView>,
     pub added: Vec<String>,
     pub changed: Vec<String>,
@@ -126,6 +126,9 @@ pub struct HealthView {
     pub catalog_version: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The project and its trust, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_line: Option<String>,
     /// How many tools there are of each status.
     pub counts: BTreeMap<String, usize>,
 }

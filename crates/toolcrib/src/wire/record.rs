@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::problem::rfc3339;
 
-/// One call that ended. Holds no argument and no output.
+/// One call that ended, without its arguments and output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordView {
@@ -19,6 +19,9 @@ pub struct RecordView {
     pub agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The root of the project that it was made in; left out where it was made in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Which token was shown, never the token itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
@@ -70,6 +73,7 @@ impl From<&CallRecord> for RecordView {
             client: record.client.to_string(),
             agent: record.agent.to_string(),
             session_id: text(&record.session),
+            project: text(&record.project),
             token_id: text(&record.token),
             tool: record.tool.to_string(),
             tool_version: text(&record.tool_version),

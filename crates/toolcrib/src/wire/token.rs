@@ -8,9 +8,10 @@ use super::rfc3339;
 
 /// Makes a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TokenCreate {
     /// What people will know it by: 1 to 64 characters on one line.
+    #[serde(default)]
     #[schema(required, example = "ci", min_length = 1, max_length = 64)]
     pub name: String,
     /// What it may be used for: `read`, `call`, `manage`, `approve`; `read` and `call` when it is not given.
@@ -19,7 +20,7 @@ pub struct TokenCreate {
     /// The agent that its calls are made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// How long it counts; until it is revoked when it is not given.
+    /// How long it is valid; until it is revoked if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub expires_in_seconds: Option<u64>,
@@ -46,6 +47,9 @@ pub struct TokenView {
     #[serde(default)]
     #[schema(format = DateTime)]
     pub last_used_at: Option<String>,
+    /// The id of the token that it was made with, and ends with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
 }
 
 impl TokenView {
@@ -72,6 +76,7 @@ impl From<Token> for TokenView {
             expires_at: token.expires_ms.map(rfc3339),
             created_at: rfc3339(token.created_ms),
             last_used_at: token.last_used_ms.map(rfc3339),
+            made_by: token.made_by,
         }
     }
 }
@@ -88,11 +93,11 @@ pub struct TokenList {
 pub struct TokenCreated {
     #[serde(flatten)]
     pub view: TokenView,
-    /// The secret. It is told this once.
+    /// The secret. It is shown once.
     pub token: String,
 }
 
-/// A token that was taken back.
+/// A token that was revoked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TokenRevoked {
     pub id: String,

@@ -28,7 +28,7 @@ pub struct ToolView {
     /// The interpreter that runs it, for tools that need one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<String>,
-    /// `off` where the user has said that it may do what the user may.
+    /// `off` where the user's settings let it do what the user may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,10 +39,10 @@ pub struct ToolView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     /// JSON Schema 2020-12 of the arguments.
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub input_schema: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub output_schema: Option<Value>,
     pub annotations: AnnotationsView,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,13 +55,13 @@ pub struct ToolView {
     /// The paths of the project that it reads without a grant, where that is not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Vec<String>>,
-    /// What it declares and nobody granted yet.
+    /// What it declares and has not been granted yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// What it may do beyond the default, because it was granted.
     #[serde(default, skip_serializing_if = "PermitView::is_empty")]
     pub granted: PermitView,
-    /// `active`, `untrusted` or `denied`.
+    /// `active`, `loading`, `untrusted`, `denied` or `error`.
     #[schema(example = "active")]
     pub status: String,
     #[schema(example = "unknown")]
@@ -189,7 +189,7 @@ pub struct ToolList {
     pub counts: BTreeMap<String, usize>,
     /// How many tools fit the filters, on all pages together.
     pub count: usize,
-    /// Files in tools folders that hold no tool, where `idle` asks for them.
+    /// Files in tools folders without a tool, if `idle` asks for them.
     #[serde(rename = "idleFiles", default, skip_serializing_if = "Option::is_none")]
     pub idle_files: Option<Vec<String>>,
 }
@@ -227,10 +227,7 @@ impl From<&View> for ToolList {
 }
 
 fn counts(view: &View) -> BTreeMap<String, usize> {
-    let by_source = view
-        .counts_by_source()
-        .into_iter()
-        .filter(|(_, count)| *count > 0);
+    let by_source = view.counts_by_source().into_iter();
     let named = by_source.map(|(source, count)| (source.as_str().to_owned(), count));
     std::iter::once(("total".to_owned(), view.len()))
         .chain(named)

@@ -5,14 +5,14 @@ use utoipa::ToSchema;
 
 use super::{ErrorBody, GrantView, ToolView};
 
-/// Says yes to the project that is served.
+/// Trusts the project that is served.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct TrustCreate {
     /// Grant nothing of what its tools declare.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_grants: bool,
-    /// Trust it although others own it or may write to it. For the owner on this machine alone.
+    /// Trust it although others own it or may write to it. Only for the owner on this machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
 }
@@ -46,14 +46,14 @@ pub struct TrustTaken {
     pub new: bool,
 }
 
-/// A yes that was said.
+/// A project or tool that is trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustedView {
     pub path: String,
     /// In milliseconds since the epoch.
     pub trusted_at_ms: u64,
-    /// Why it no longer counts, if so.
+    /// Why it no longer holds, if so.
     #[serde(default)]
     pub lapsed: Option<String>,
 }

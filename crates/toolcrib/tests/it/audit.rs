@@ -395,7 +395,7 @@ async fn old_calls_are_let_go_when_a_crib_begins_to_serve() {
 }
 
 #[tokio::test]
-async fn a_call_that_outlasts_the_crib_is_on_record_as_cancelled() {
+async fn a_call_that_outlasts_the_crib_is_on_record_as_unavailable() {
     let world = world();
     let marker = world.project().join("begun");
     let script = format!("sh -c 'touch {}; sleep 60'", marker.display());
@@ -416,7 +416,7 @@ async fn a_call_that_outlasts_the_crib_is_on_record_as_cancelled() {
     let list = world.run(&["logs", "--calls", "--json"]).exits(0).json();
     assert_eq!(
         levels(&list["calls"][0]),
-        ["cancelled", "unreached", "unreached"],
+        ["ok", "unavailable", "unreached"],
         "{list}"
     );
 }

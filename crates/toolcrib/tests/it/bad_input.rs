@@ -112,12 +112,12 @@ t9|{"inputSchema": "none"}|.inputSchema|is not a usable schema
 t10|{"handler": null}|.handler|is missing
 t11|{"handler": "echo"}|.handler|must be an object
 t12|{"handler": {"command": "ls"}}|.handler.type|is missing
-t13|{"handler": {"type": "shel", "command": "ls"}}|.handler.type|is `shel`, which is no kind of handler
+t13|{"handler": {"type": "shel", "command": "ls"}}|.handler.type|is `shel`, which is not a kind of handler
 t14|{"handler": {"type": "shell"}}|.handler.command|is missing
 t15|{"handler": {"type": "shell", "command": ["ls"]}}|.handler.command|must be a string, not a list
 t16|{"handler": {"type": "shell", "command": "ls", "timeout": "5"}}|.handler.timeout|must be a whole number
 t17|{"handler": {"type": "http"}}|.handler.url|is missing
-t18|{"handler": {"type": "http", "url": "http://a.test/", "method": "DELETE"}}|.handler.method|is not a method
+t18|{"handler": {"type": "http", "url": "http://a.test/", "method": "TRACE"}}|.handler.method|is not a method
 t19|{"inputSchema": {"properties": {"path": {}}}, "handler": {"type": "file-read"}}|.handler.basePath|is missing
 t20|{"tags": "one"}|.tags|must be a list of strings
 t21|{"timeoutMs": 0}|.timeoutMs|must be a whole number

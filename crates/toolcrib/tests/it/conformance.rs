@@ -176,7 +176,7 @@ impl Server {
         clippy::disallowed_methods,
         reason = "tests start the product itself, by hand"
     )]
-    fn start() -> Server {
+    fn start(arguments: &[&str]) -> Server {
         let binary = Path::new(env!("CARGO_BIN_EXE_toolcrib"));
         let example = binary.with_file_name("examples").join("conformance");
         assert!(
@@ -184,6 +184,7 @@ impl Server {
             "the example `conformance` is not built: run `make test`"
         );
         let mut child = Command::new(example)
+            .args(arguments)
             .env_clear()
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -220,7 +221,7 @@ fn assert_text(scenario: &str, checks: &[Value]) {
 
 fn conforms(revision: &str) {
     let suite = Suite::installed();
-    let server = Server::start();
+    let server = Server::start(&[]);
     let mut failures = Vec::new();
     for (scenario, revisions) in suite.scenarios() {
         if !revisions.contains(revision) || !RUN.contains(&scenario.as_str()) {
@@ -251,6 +252,40 @@ fn revision_2025_11_25() {
 #[test]
 fn revision_2026_07_28() {
     conforms("2026-07-28");
+}
+
+/// The tool of one scenario gives data of this type, and the suite looks whether what is listed and what is answered are
+/// of the revision's own form.
+#[test]
+fn data_of_every_type_conforms() {
+    let suite = Suite::installed();
+    let mut failures = Vec::new();
+    for shape in [
+        "int",
+        "list",
+        "null",
+        "string",
+        "bool",
+        "nested",
+        "large",
+        "undeclared",
+    ] {
+        let server = Server::start(&[shape]);
+        for revision in ["2025-06-18", "2026-07-28"] {
+            for scenario in ["tools-call-simple-text", "tools-list"] {
+                let checks = suite.checks(&server, scenario, revision);
+                let result = &checks[0]["details"]["result"];
+                let failed = result["isError"].as_bool().unwrap_or_default();
+                let unmet = unmet(&checks);
+                if failed || !unmet.is_empty() {
+                    failures.push(format!(
+                        "{shape} {revision} {scenario}: {unmet:#?} {result}"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]

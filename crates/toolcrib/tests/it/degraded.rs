@@ -43,6 +43,13 @@ async fn serves_on(crib: &TestCrib) {
     assert_eq!(crib.output_of("say").await, "hi");
 }
 
+/// Who asks what is wrong is told.
+async fn doctor_says(crib: &TestCrib, what: &str) {
+    let (status, said) = crib.get("/doctor").await;
+    assert_eq!(status, 200, "{said}");
+    assert!(said["degraded"].to_string().contains(what), "{said}");
+}
+
 async fn records(crib: &TestCrib) -> usize {
     let (_, list) = crib.get("/calls?limit=1000").await;
     list["calls"].as_array().map_or(0, Vec::len)
@@ -93,10 +100,12 @@ async fn a_full_disk_costs_records_and_large_outputs_and_no_call() {
     let (_, reasons) = crib.ready().await;
     assert!(reasons.contains("no room left"), "{reasons}");
 
+    doctor_says(&crib, "no room left").await;
     let (status, cut) = crib.call("much", json!({})).await;
     let output = cut["output"].as_str().unwrap();
     assert_eq!((status, &cut["isError"]), (200, &json!(false)), "{cut}");
-    assert!(output.starts_with("1\n2\n") && output.len() <= 50_000);
+    // What was cut is told above the text, too.
+    assert!(output.contains("1\n2\n") && output.len() <= 51_000);
     let end = &output[output.len() - 120..];
     assert!(end.contains("The rest could not be kept on disk"), "{end}");
     assert!(
@@ -127,21 +136,18 @@ async fn a_full_disk_costs_records_and_large_outputs_and_no_call() {
     );
 }
 
-#[tokio::test]
-async fn a_data_folder_that_takes_nothing_is_said_and_mended() {
-    let world = world();
-    let shut = data(&world);
-    // Somebody without rights, who may enter all but write nothing there.
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Somebody without rights, who may enter all of the world: how a program is started as them, and the binary for it.
+fn stranger(world: &World) -> (&'static [&'static str], PathBuf) {
     let binary = world.root().join("toolcrib");
     std::fs::copy(self::binary(), &binary).unwrap();
-    let mode = |path: &Path, mode: u32| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
     mode(&world.root(), 0o755);
     for open in [world.home(), world.project()] {
         mode(&open, 0o777);
     }
-    mode(&shut, 0o555);
     let wrapper: &[&str] = match rustix::process::geteuid().is_root() {
         true => &[
             "setpriv",
@@ -151,6 +157,52 @@ async fn a_data_folder_that_takes_nothing_is_said_and_mended() {
         ],
         false => &["env"],
     };
+    (wrapper, binary)
+}
+
+#[tokio::test]
+async fn a_store_that_can_only_be_read_is_read() {
+    let world = world();
+    let folder = data(&world);
+    let store = folder.join("toolcrib.db");
+    let (wrapper, binary) = stranger(&world);
+    mode(&folder, 0o777);
+    let run = |args: &[&str]| world.finish(world.wrapped(wrapper, &binary, args)).exits(0);
+    let token = run(&["token", "create", "ci", "--scope", "read,call,manage"]);
+    mode(&store, 0o444);
+    mode(&folder, 0o555);
+    let serve = &["serve", "--json", "--port", "0"];
+    let mut crib = world.serve_by(world.wrapped(wrapper, &binary, serve));
+    crib.show(Some(token.stdout.trim()));
+    let (status, reasons) = crib.ready().await;
+    assert_eq!(status, "degraded");
+    assert!(reasons.contains("can't be written"), "{reasons}");
+    // Its tokens count, its records are read, and nothing new is kept.
+    serves_on(&crib).await;
+    assert_eq!(crib.get("/custom-tools").await.0, 200);
+    assert_eq!(crib.get("/calls").await.0, 200);
+    let (status, said) = crib
+        .post("/tokens", json!({"name": "x", "scopes": ["read"]}))
+        .await;
+    assert_eq!(
+        (status, &said["error"]["code"]),
+        (503, &json!("unavailable")),
+        "{said}"
+    );
+
+    mode(&folder, 0o777);
+    mode(&store, 0o600);
+    crib.becomes("ready").await;
+    serves_on(&crib).await;
+    eventually("calls are on record", async || records(&crib).await >= 1).await;
+}
+
+#[tokio::test]
+async fn a_data_folder_that_takes_nothing_is_said_and_mended() {
+    let world = world();
+    let shut = data(&world);
+    let (wrapper, binary) = stranger(&world);
+    mode(&shut, 0o555);
     let crib = world.serve_by(world.wrapped(wrapper, &binary, &SERVE));
     let (status, reasons) = crib.ready().await;
     assert_eq!(status, "degraded");
@@ -207,15 +259,90 @@ async fn a_store_that_is_damaged_while_it_serves_is_said_and_mended() {
         "it is left as it is"
     );
 
+    // Without it there is none, and none is made: what was in it is not to be forgotten in silence.
     std::fs::remove_file(&store).unwrap();
-    crib.becomes("ready").await;
-    serves_on(&crib).await;
-    eventually("calls are on record in a new store", async || {
-        records(&crib).await >= 1
+    eventually("it is said to be gone", async || {
+        crib.ready().await.1.contains("put it back")
     })
     .await;
-    let list = world.run(&["logs", "--calls", "--json"]).exits(0).json();
-    assert!(!list["calls"].as_array().unwrap().is_empty());
+    assert!(!store.exists());
+    serves_on(&crib).await;
+    for part in parts {
+        std::fs::rename(aside.join(part), store.with_file_name(part)).unwrap();
+    }
+    crib.becomes("ready").await;
+    serves_on(&crib).await;
+    eventually("calls are on record again", async || {
+        records(&crib).await >= 2
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_damaged_takes_nothing_and_is_news_when_it_is_mended() {
+    let world = world();
+    let store = data(&world).join("toolcrib.db");
+    let crib = world.serve();
+    serves_on(&crib).await;
+    eventually("the call is on record", async || records(&crib).await == 1).await;
+    eventually("all is in the file", async || {
+        let journal = store.with_file_name("toolcrib.db-wal");
+        journal.metadata().is_ok_and(|meta| meta.len() == 0)
+    })
+    .await;
+    // In place, as a disk does it.
+    let good = std::fs::read(&store).unwrap();
+    let overwrite = |bytes: &[u8]| {
+        use std::io::Write;
+        let mut file = std::fs::File::options().write(true).open(&store).unwrap();
+        file.write_all(bytes).unwrap();
+    };
+    overwrite(&vec![0xA5; good.len()]);
+    crib.becomes("degraded").await;
+    let (status, said) = crib
+        .post(
+            "/custom-tools",
+            json!({"name": "new", "command": "/bin/true", "validate": false}),
+        )
+        .await;
+    assert_eq!(
+        (status, &said["error"]["code"]),
+        (503, &json!("unavailable")),
+        "{said}"
+    );
+    serves_on(&crib).await;
+    overwrite(&good);
+    crib.becomes("ready").await;
+    let (status, said) = crib.get("/custom-tools").await;
+    assert_eq!((status, &said["total"]), (200, &json!(0)), "{said}");
+}
+
+/// A copy of the file alone is the whole store once the crib has ended, and a good copy is taken up as it is.
+#[tokio::test]
+async fn a_copy_of_the_file_is_whole_when_the_crib_has_ended() {
+    let world = world();
+    let store = data(&world).join("toolcrib.db");
+    let crib = world.serve();
+    serves_on(&crib).await;
+    eventually("the call is on record", async || records(&crib).await == 1).await;
+    assert_eq!(crib.stop(), Some(0));
+    let beside = |ending: &str| store.with_file_name(format!("toolcrib.db{ending}"));
+    assert!(!beside("-wal").exists() && !beside("-shm").exists());
+    let copy = world.root().join("copy.db");
+    std::fs::copy(&store, &copy).unwrap();
+    // A command leaves no journal, either.
+    world.run(&["call", "--standalone", "say"]).exits(0);
+    assert!(!beside("-wal").exists());
+    // One that is killed does; the copy that is then put in place is not covered by it.
+    let crib = world.serve();
+    serves_on(&crib).await;
+    eventually("the call is on record", async || records(&crib).await == 3).await;
+    crib.kill();
+    assert!(beside("-wal").metadata().unwrap().len() > 0);
+    std::fs::copy(&copy, &store).unwrap();
+    let crib = world.serve();
+    assert_eq!(crib.ready().await.0, "ready");
+    assert_eq!(records(&crib).await, 1);
 }
 
 #[tokio::test]

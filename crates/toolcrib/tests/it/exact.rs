@@ -199,10 +199,11 @@ def long() -> dict:
         .iter()
         .map(|block| block["type"].as_str().unwrap())
         .collect();
-    assert_eq!(kinds, ["text", "image", "text", "text"]);
-    assert_eq!(blocks[0]["_meta"], json!({"k": 1}));
-    let notice = blocks[3]["text"].as_str().unwrap();
+    assert_eq!(kinds, ["text", "text", "image", "text", "text"]);
+    assert_eq!(blocks[1]["_meta"], json!({"k": 1}));
+    let notice = blocks[0]["text"].as_str().unwrap();
     assert!(notice.starts_with("[truncated: "), "{notice}");
+    assert_eq!(blocks[4]["text"], notice);
     let texts = blocks.iter().filter_map(|block| block["text"].as_str());
     let lines: usize = texts.map(|text| text.lines().count()).sum();
     assert!(lines <= 2_000, "{lines}");

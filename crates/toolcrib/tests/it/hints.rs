@@ -47,7 +47,7 @@ async fn a_tool_does_not_choose_what_is_typed_after_it_failed() {
         hint
     };
     let any = json!(
-        "the sandbox kept it from the network; if it should, say `toolcrib grant --net HOST -- --revoke`"
+        "the sandbox kept it from the network; if it should, run `toolcrib grant --net HOST -- --revoke`"
     );
     for host in [
         "a.example; touch canary",
@@ -70,9 +70,9 @@ async fn a_tool_does_not_choose_what_is_typed_after_it_failed() {
         let data = json!({"errno": "EACCES", "path": path});
         assert_eq!(hint(data).await, Value::Null, "{path:?}");
     }
-    let quoted = hint(json!({"errno": "EACCES", "path": "/srv/x; touch canary"})).await;
-    let grant = "`toolcrib grant --read '/srv/x; touch canary' -- --revoke`";
-    assert!(quoted.as_str().unwrap().ends_with(grant), "{quoted}");
+    let quoted = hint(json!({"errno": "EACCES", "path": "/srv/x; touch canary.md"})).await;
+    let grant = "`toolcrib grant --write '/srv/x; touch canary.md' -- --revoke`";
+    assert!(quoted.as_str().unwrap().contains(grant), "{quoted}");
 }
 
 #[test]

@@ -203,7 +203,7 @@ async fn null_bytes_are_refused() {
             let said = crib
                 .refused(tool, arguments, 422, "invalid_arguments")
                 .await;
-            assert!(said.contains("`a` holds a null byte"), "{said}");
+            assert!(said.contains("`a` contains a null byte"), "{said}");
         }
     }
 }
@@ -282,9 +282,9 @@ async fn templates_that_need_a_shell_never_load() {
         ("echo {{a}} && ls", "ValidationError", "operator `&`"),
         ("echo {{a}}; ls", "ValidationError", "operator `;`"),
         ("echo {{a}} > out", "ValidationError", "operator `>`"),
-        ("echo $(id)", "ValidationError", "holds `$`"),
-        ("echo `id`", "ValidationError", "holds ``"),
-        ("echo \"$HOME\"", "ValidationError", "holds `$`"),
+        ("echo $(id)", "ValidationError", "contains `$`"),
+        ("echo `id`", "ValidationError", "contains ``"),
+        ("echo \"$HOME\"", "ValidationError", "contains `$`"),
         ("echo {{a}}\nls", "ValidationError", "line break"),
         ("|| true", "ValidationError", "is empty"),
         ("echo a || true || true", "ValidationError", "operator `|`"),

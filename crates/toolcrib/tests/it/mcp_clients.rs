@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::results;
 use crate::support::plugin::{file, shell};
 use crate::support::{TestCrib, World, shell_tool};
 use crate::tidy::root;
@@ -41,6 +42,7 @@ fn world() -> World {
         shell("long", "cat long.txt", json!({})),
     ];
     world.write_tool("say.json", file(&tools));
+    world.write_tool("shapes.py", results::SHAPES);
     world.write("draft.json", shell_tool("newcomer", "true", json!({})));
     world
 }
@@ -87,6 +89,7 @@ fn sdk(program: &str, script: &str, mode: &str, way: Way, version: Option<&str>)
         "draft": world.project().join("draft.json"),
         "plugin": world.tools_folder().join("newcomer.json"),
         "mode": mode,
+        "shapes": results::shapes().iter().map(|(name, _)| *name).collect::<Vec<_>>(),
     });
     let script = root().join("tests/clients").join(script);
     let kind = if way == Way::Stdio { "stdio" } else { "http" };
@@ -113,6 +116,13 @@ fn sdk(program: &str, script: &str, mode: &str, way: Way, version: Option<&str>)
     assert_eq!(saw["text"].as_str().unwrap().trim_end(), "hello");
     let project = world.project().display().to_string();
     assert!(saw["structured"].to_string().contains(&project), "{saw}");
+    for (name, data) in results::shapes() {
+        let expected = match mode {
+            "legacy" => results::wrapped(&data),
+            _ => data,
+        };
+        assert!(saw["shapes"][name] == expected, "{name}: {saw}");
+    }
     assert_eq!(saw["error"], -32602);
     assert_eq!(saw["truncated"], true);
     assert!(saw["whole"] == long_text(), "the long output has a gap");

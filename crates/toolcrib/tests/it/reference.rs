@@ -92,7 +92,7 @@ fn settings() -> String {
     text.push_str("| key | type | meaning |\n| --- | --- | --- |\n");
     keys("", &schema, &schema, &mut text);
     text.push_str("\n## Variables\n\n| variable | meaning |\n| --- | --- |\n");
-    for variable in &env::VARIABLES {
+    for variable in env::VARIABLES {
         let _ = writeln!(text, "| `{}` | {} |", variable.name, variable.meaning);
     }
     text
@@ -173,7 +173,9 @@ fn when(code: ErrorCode) -> &'static str {
             "the project is not trusted, or the tool needs permissions it hasn't been granted"
         }
         ErrorCode::ApprovalPending => "waits for a person (not used yet)",
-        ErrorCode::LimitReached => "a limit of calls is reached (not used yet)",
+        ErrorCode::LimitReached => {
+            "as many run, wait or listen already as may: calls of a tool, of a session, programs that are validated, listeners"
+        }
         ErrorCode::TimedOut => "the call took longer than it may, and was stopped",
         ErrorCode::Crashed => "the tool's process was lost",
         ErrorCode::Unavailable => "the tool can't be started, or what it needs is not there",

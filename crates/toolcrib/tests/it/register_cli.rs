@@ -38,7 +38,9 @@ fn register_validate_and_unregister_without_a_server() {
     let called = world.run(&["call", "weather", "location=Rome"]).exits(0);
     assert_eq!(called.stdout, "sunny in Rome\n");
     let health = world.run(&["health", "--json"]).exits(0).json();
-    assert_eq!(health[0]["healthStatus"], "healthy");
+    let health = health.as_array().unwrap();
+    let weather = health.iter().find(|one| one["name"] == "weather").unwrap();
+    assert_eq!(weather["healthStatus"], "healthy");
     let valid = world
         .run(&["validate", "weather", "--json"])
         .exits(0)

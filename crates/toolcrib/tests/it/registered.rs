@@ -101,7 +101,7 @@ async fn create_answers_201_400_409_and_413() {
         body
     };
     for (body, words) in [
-        (json!({}), "`name` is missing"),
+        (json!({}), "`command` is missing"),
         (json!({"name": "x"}), "`command` is missing"),
         (json!({"name": "x", "command": ""}), "`command` is empty"),
         (json!({"name": "a b", "command": "x"}), "can't be a name"),
@@ -192,7 +192,7 @@ async fn what_is_not_validated_is_inactive() {
         )
         .await;
     assert_eq!((status, code(&refused)), (409, "conflict"), "{refused}");
-    let (status, health) = crib.get("/custom-tools/weather/health").await;
+    let (status, health) = crib.get("/custom-tools/weather/health?check=true").await;
     assert_eq!(
         (status, &health["status"]),
         (200, &json!("inactive")),
@@ -346,7 +346,7 @@ async fn the_other_routes_answer_200_204_and_404() {
             "{bad}: {answer}"
         );
     }
-    let (status, health) = crib.get("/custom-tools/a/health").await;
+    let (status, health) = crib.get("/custom-tools/a/health?check=true").await;
     assert_eq!(
         (status, &health["healthStatus"]),
         (200, &json!("healthy")),
@@ -379,7 +379,7 @@ async fn the_other_routes_answer_200_204_and_404() {
         ("GET", "/custom-tools/a"),
         ("PATCH", "/custom-tools/a"),
         ("POST", "/custom-tools/a/validate"),
-        ("GET", "/custom-tools/a/health"),
+        ("GET", "/custom-tools/a/health?check=true"),
         ("POST", "/custom-tools/a/test"),
         ("GET", "/v1/custom-tools/a"),
     ] {

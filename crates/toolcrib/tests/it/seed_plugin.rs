@@ -174,7 +174,7 @@ async fn criterion_3_the_list_holds_both_kinds_with_labels_and_counts() {
     assert_eq!(of("plugin"), ["check-api", "list-todos"]);
     assert_eq!(
         list["counts"],
-        json!({"total": 7, "builtin": 5, "plugin": 2})
+        json!({"total": 7, "builtin": 5, "plugin": 2, "executable": 0, "python": 0, "registered": 0, "typescript": 0})
     );
     for tool in list["tools"].as_array().unwrap() {
         let collection = tool.get("pluginName").and_then(Value::as_str);

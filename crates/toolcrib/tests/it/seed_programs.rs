@@ -139,7 +139,7 @@ async fn serves(example: &Example) {
     for n in 0..soak(1_000, 100) {
         call(&crib, example, n).await;
     }
-    let (status, health) = crib.get(&format!("/tools/{NAME}/health")).await;
+    let (status, health) = crib.get(&format!("/tools/{NAME}/health?check=true")).await;
     assert_eq!(status, 200, "{health}");
     assert_eq!(
         (&health["name"], &health["status"], &health["healthStatus"]),

@@ -50,6 +50,65 @@ fn keeps_the_protocol(template: &str) {
     assert!(result == format!("{large}\n"), "a large message");
 }
 
+/// What a person changes of a template is its own part and tool.json: with other parameters the rest stays as it is.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a person builds the Rust template anew"
+)]
+fn a_template_takes_other_parameters_without_a_change_of_its_protocol() {
+    for (template, file, own, other) in [
+        (
+            "python-rpc",
+            "tool.py",
+            "def run(text, times=1):",
+            "def run(city, times=1):\n    text = city",
+        ),
+        (
+            "node",
+            "tool.mjs",
+            "run({ text, times = 1 })",
+            "run({ city: text, times = 1 })",
+        ),
+        ("bash", "tool.sh", "jq -r .text <<<", "jq -r .city <<<"),
+        (
+            "rust",
+            "main.rs",
+            "input.get(\"text\")",
+            "input.get(\"city\")",
+        ),
+    ] {
+        let world = made(template);
+        let folder = world.tools_folder().join("greet");
+        for (file, own, other) in [(file, own, other), ("tool.json", "\"text\"", "\"city\"")] {
+            let path = folder.join(file);
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.contains(own), "{template} {file}");
+            std::fs::write(&path, text.replace(own, other)).unwrap();
+        }
+        if template == "rust" {
+            let mut rustc = std::process::Command::new("rustc");
+            rustc.args(["--edition", "2021", "-o", "tool", "main.rs"]);
+            assert!(rustc.current_dir(&folder).status().unwrap().success());
+        }
+        let mut tool = start(&world);
+        assert_eq!(
+            tool.execute(json!({"city": "Oslo"}))["result"],
+            "Oslo\n",
+            "{template}"
+        );
+        let refused = tool.execute(json!({"text": "Oslo"}));
+        assert_eq!(refused["error"]["code"], -32602, "{template}: {refused}");
+        assert!(
+            refused["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("`city`"),
+            "{template}: {refused}"
+        );
+    }
+}
+
 fn describes_itself(tool: &mut Program) {
     let hello = json!({"protocolVersion": "1.0", "supported": ["1.0", "1.1"]});
     let spec = tool.ask(json!(1), "initialize", hello)["result"].take();

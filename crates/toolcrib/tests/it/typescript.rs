@@ -283,3 +283,41 @@ async fn what_nobody_uses_any_more_is_removed_from_the_cache() {
     .await;
     assert!(hosts.iter().all(|host| host.is_dir()), "{hosts:?}");
 }
+
+/// The crib's own check does not refuse what Zod, or pydantic, would take; what they refuse is refused.
+#[test]
+fn zod_has_the_last_word_about_arguments() {
+    let world = World::trusted();
+    let text = r#"
+import { tool } from "@toolcrib/plugin";
+const z = tool.schema;
+export default tool({ description: "Takes much", args: {
+  n: z.coerce.number().max(10),
+  list: z.preprocess((given) => (typeof given === "string" ? given.split(",") : given), z.array(z.string())).optional(),
+  kind: z.enum(["a", "b"]).catch("a"),
+  even: z.int().optional(),
+}, execute: (args) => args });
+"#;
+    world.write_tool("take.ts", text);
+    let taken = call(
+        &world,
+        "take",
+        json!({"n": "7", "list": "x,y", "kind": 5, "more": true}),
+    );
+    assert_eq!(
+        taken["structured"],
+        json!({"n": 7, "list": ["x", "y"], "kind": "a"})
+    );
+    for refused in [
+        json!({"n": "11"}),
+        json!({"n": "x"}),
+        json!({"n": 1, "even": 1.5}),
+    ] {
+        let ran = world.run(&["call", "take", &refused.to_string()]).exits(2);
+        assert!(
+            ran.stderr.contains("refuses the arguments"),
+            "{}",
+            ran.stderr
+        );
+    }
+}

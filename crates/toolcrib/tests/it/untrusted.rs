@@ -165,7 +165,7 @@ async fn a_tools_folder_that_leads_elsewhere_is_not_walked_and_not_watched() {
         let list = world.run(&["list", "--json"]).exits(1).json();
         assert_eq!(
             list["counts"],
-            json!({"total": 5, "builtin": 5}),
+            json!({"total": 5, "builtin": 5, "plugin": 0, "executable": 0, "python": 0, "registered": 0, "typescript": 0}),
             "{target:?}"
         );
         assert_eq!(list["errors"].as_array().unwrap().len(), 1, "{list}");

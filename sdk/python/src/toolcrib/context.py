@@ -94,8 +94,13 @@ class Context:
 
     @property
     def agent(self) -> str:
-        """The program that asks, such as `claude-code`."""
+        """The program that asks, as people call it (`claude`, `codex`, `gemini`, …), or its own name."""
         return self._text("agent")
+
+    @property
+    def client(self) -> str:
+        """The program that asks, as it calls itself, such as `claude-code`."""
+        return self._text("client", "agent")
 
     @property
     def profile(self) -> str:

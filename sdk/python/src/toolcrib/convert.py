@@ -226,7 +226,17 @@ def any_of(members: Sequence[Optional[Convert]]) -> Convert:
             raise deep[0]  # it looked like this member, and says more than a list of types
         raise Mismatch("; or ".join(dict.fromkeys(str(reason) for reason in reasons)))
 
+    return mark_pydantic(convert) if any(is_pydantic(member) for member in members) else convert
+
+
+def mark_pydantic(convert: Convert) -> Convert:
+    """Notes that pydantic has the last word about what this takes."""
+    convert.__dict__["by_pydantic"] = True
     return convert
+
+
+def is_pydantic(convert: Optional[Convert]) -> bool:
+    return getattr(convert, "by_pydantic", False) is True
 
 
 def by(make: Callable[[Any], Any], wanted: str, kinds: tuple[type, ...] = (str,)) -> Convert:

@@ -29,6 +29,8 @@ FIELDS = {
     "icons": "icons",
     "meta": "_meta",
     "timeout_ms": "timeoutMs",
+    "concurrency": "concurrency",
+    "env": "env",
     "output_schema": "outputSchema",
     "permissions": "permissions",
     "sandbox": "sandbox",
@@ -127,6 +129,16 @@ def check(option: str, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
             raise TypeError(f"timeout_ms is a number of milliseconds above 0, not {value!r}")
         return int(value)
+    if option == "env":
+        if not isinstance(value, dict):
+            raise TypeError(f"env is a dict of variables, not {value!r}")
+        if not all(isinstance(name, str) and isinstance(text, str) for name, text in value.items()):
+            raise TypeError("env is a dict of strings, such as {'TOKEN': 'secret://tickets'}")
+        return value
+    if option == "concurrency":
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise TypeError(f"concurrency is a number of calls, 1 or more, not {value!r}")
+        return value
     if option in ("output_schema", "input_schema"):
         if not isinstance(value, (dict, type)):
             raise TypeError(f"{option} is a JSON Schema (a dict) or a class, not {value!r}")
@@ -209,6 +221,8 @@ if TYPE_CHECKING:
         destructive: Optional[bool] = None,
         open_world: Optional[bool] = None,
         timeout_ms: Optional[int] = None,
+        concurrency: Optional[int] = None,
+        env: Optional[dict[str, str]] = None,
         tags: Optional[Iterable[str]] = None,
         aliases: Optional[Iterable[str]] = None,
         metadata: Optional[dict[str, Any]] = None,

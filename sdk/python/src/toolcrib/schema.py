@@ -462,7 +462,7 @@ class Shapes:
             except ValueError as error:
                 raise mismatch_of(error) from None
 
-        return read
+        return to.mark_pydantic(read)
 
 
 class Missing:

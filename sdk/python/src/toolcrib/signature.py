@@ -60,6 +60,8 @@ class Signature:
         self.defaults: dict[str, Any] = {}
         #: Values for parameters that are not given, where the function's own default is a note of pydantic's.
         self.fills: dict[str, Any] = {}
+        #: Parameters whose values pydantic takes or refuses, which may take more than their schema says.
+        self.by_pydantic: list[str] = []
         self.context: Optional[str] = None
         self.takes_more = False
         self.convert_more: Optional[to.Convert] = None
@@ -268,6 +270,8 @@ class Reading:
         if name in self.texts and "description" not in schema:
             schema["description"] = self.texts[name]
         self.found.converts[name] = convert
+        if to.is_pydantic(convert):
+            self.found.by_pydantic.append(name)
         if parameter.default is not NOTHING:
             self.found.defaults[name] = parameter.default
             schema = self.with_default(parameter, schema, convert)

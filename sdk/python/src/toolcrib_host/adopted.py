@@ -234,7 +234,13 @@ def stand_in_entry(tool: Any, function: Any) -> Entry:
         values, named = found.bind(given, context)
         return values, {**named, **shown.filled(context)}
 
-    return Entry({"inputSchema": schema}, function, bind, found.asynchronous, True)
+    fields = {"inputSchema": schema, **checks_of(tool.args_schema)}
+    return Entry(fields, function, bind, found.asynchronous, True)
+
+
+def checks_of(model: Any) -> dict[str, Any]:
+    """Says that pydantic has the last word about the arguments, where it has."""
+    return {"checksArguments": True} if hasattr(model, "model_validate") else {}
 
 
 def real_entry(tool: Any) -> Entry:
@@ -265,4 +271,4 @@ def real_entry(tool: Any) -> Entry:
         return [{"type": "tool_call", "id": identity, "name": tool.name, "args": given}], {}
 
     function = tool.ainvoke if asynchronous else tool.invoke
-    return Entry({"inputSchema": schema}, function, bind, asynchronous, as_call)
+    return Entry({"inputSchema": schema, **checks_of(shown)}, function, bind, asynchronous, as_call)

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
     from .failure import Sources
 
+# How many calls run side by side, where no tool of the file says less.
+CONCURRENCY = 16
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class Entry:
     """One tool that can be called."""
 
-    __slots__ = ("asynchronous", "bind", "fields", "finish", "function", "init", "wants_context")
+    __slots__ = ("asynchronous", "bind", "concurrency", "fields", "finish", "function", "init", "wants_context")
 
     def __init__(
         self,
@@ -42,6 +44,8 @@ class Entry:
         self.bind = bind
         self.asynchronous = asynchronous
         self.wants_context = wants_context
+        #: How many of its calls may run at once.
+        self.concurrency = CONCURRENCY
         #: What its `init` gave for `ctx.init`.
         self.init: dict[str, Any] = {}
         #: What is still to be done with a result, where something is.
@@ -133,6 +137,8 @@ class Collection:
         fields: dict[str, Any] = {"name": name, "description": found.summary, "inputSchema": found.schema}
         if found.output is not None:
             fields["outputSchema"] = found.output
+        if found.by_pydantic:
+            fields["checksArguments"] = found.by_pydantic
         fields.update(declaration.fields)
         if declaration.init is not None:
             fields["dynamic"] = True
@@ -146,6 +152,7 @@ class Collection:
                 self.problem(name, f"{name}: {message}", hint_for(message), line, severity=severity)
         if any(severity == "error" for severity, _ in found.problems):
             return None
+        entry.concurrency = min(CONCURRENCY, fields.pop("concurrency", CONCURRENCY))
         entry.fields = fields
         return self.add(entry, line)
 

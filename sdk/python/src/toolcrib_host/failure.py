@@ -94,8 +94,56 @@ def chain_of(error: Optional[BaseException]) -> list[BaseException]:
     return found
 
 
-def system_call(error: BaseException) -> dict[str, str]:
-    """Of a failed system call: the error's name, and the path or host that it was about."""
+# Functions of the standard library, and what they try.
+TRIES = {
+    "run": "_execute_child _posix_spawn _fork_exec _execvpe execv execve posix_spawn posix_spawnp",
+    "connect": "create_connection connect sendto getaddrinfo",
+    "mkdir": "mkdir makedirs",
+    "write": "write_text write_bytes touch unlink remove rmdir rename replace rmtree truncate symlink symlink_to link "
+    "hardlink_to mkstemp",
+    "read": "read_text read_bytes listdir scandir iterdir readlink stat lstat",
+}
+
+
+def tried_by(error: BaseException, sources: Sources) -> str:
+    """What was tried: `read`, `write`, `mkdir`, `run` or `connect`; empty where that can't be told."""
+    frames: list[TracebackType] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    for frame in reversed(frames):
+        code = frame.tb_frame.f_code
+        if sources.owns(code.co_filename):
+            return tried_in(sources.line(code.co_filename, frame.tb_lineno or 0))
+        tried = next((tried for tried, names in TRIES.items() if code.co_name in names.split()), "")
+        mode = frame.tb_frame.f_locals.get("mode") if code.co_name == "open" else None
+        if not tried and isinstance(mode, str):
+            tried = "write" if set(mode) & set("wax+") else "read"
+        if tried:
+            return tried
+    return ""
+
+
+def tried_in(line: str) -> str:
+    """The same by the line of the user's own that failed."""
+    from re import search
+
+    for tried, names in TRIES.items():
+        if search(rf"\b(?:{'|'.join(names.split())})\(", line):
+            return tried
+    opened = search(r"\bopen\(([^()]*)", line)
+    if not opened:
+        return ""
+    mode = search(r"""(?:,\s*|mode\s*=\s*)["']([rwaxbt+U]+)["']""", opened[1])
+    if mode:
+        return "write" if set(mode[1]) & set("wax+") else "read"
+    # What else stands there may be a mode, too.
+    return "" if "," in opened[1] else "read"
+
+
+def system_call(error: BaseException, sources: Sources) -> dict[str, str]:
+    """Of a failed system call: the error's name, what was tried, and the path or host that it was about."""
     found: dict[str, str] = {}
     for part in chain_of(error):
         reason = getattr(part, "reason", None)
@@ -107,6 +155,9 @@ def system_call(error: BaseException) -> dict[str, str]:
                     found["errno"] = name
                 if is_path(candidate.filename):
                     found["path"] = os.fsdecode(candidate.filename)
+                tried = tried_by(candidate, sources)
+                if tried:
+                    found["tried"] = tried
         url = getattr(getattr(part, "request", None), "url", None)
         if url is not None and "host" not in found:
             from urllib.parse import urlsplit
@@ -197,7 +248,7 @@ def parts_before(error: BaseException, place: int) -> str:
 def describe(error: BaseException, sources: Sources) -> tuple[str, dict[str, Any]]:
     """Message and data of a failed call."""
     try:
-        return message_of(error), {"traceback": traceback_of(error, sources), **system_call(error)}
+        return message_of(error), {"traceback": traceback_of(error, sources), **system_call(error, sources)}
     except Exception as trouble:  # an exception that breaks when it is looked at
         print(f"the exception can't be shown: {trouble!r}", file=sys.stderr)  # noqa: T201
         return type(error).__name__, {}

@@ -5,29 +5,28 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from threading import get_ident
+from threading import Lock
 
 from toolcrib import decorator
 from toolcrib.context import Cancelled, Context
 from toolcrib.convert import Mismatch
 from toolcrib.plain import result_of
 
-from . import loading, wire
-from .collect import Entry, collect
+from . import loading, prints, wire
+from .collect import CONCURRENCY, Entry, collect
+from .crew import NOBODY, Crew, Hand
 from .failure import Sources, describe, traceback_of
-from .reader import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from typing import Any, Optional
 
-# How many calls of async tools run side by side.
-CONCURRENCY = 16
+    from .alongside import Alongside
+
 # Wakes the main thread to cancel its call. One that hardly anybody uses for something else.
 INTERRUPT = signal.SIGRTMIN + 9 if hasattr(signal, "SIGRTMIN") else signal.SIGUSR2
 
-NOBODY = object()
 NoneType = type(None)
 
 
@@ -36,26 +35,25 @@ class Host:
 
     def __init__(self, line: wire.Wire) -> None:
         self.wire = line
-        self.reader = Reader(line, self.take)
         self.entries: dict[str, Entry] = {}
         self.sources = Sources()
         self.loaded = False
         self.loop: Optional[AbstractEventLoop] = None
-        #: Whether calls run on an event loop, not one after the other.
-        self.side_by_side = False
-        self.main = get_ident()
-        self.running: Any = NOBODY
-        self.context: Optional[Context] = None
+        #: Runs the async tools, where the file has some.
+        self.alongside: Optional[Alongside] = None
         self.target: Any = NOBODY
         #: Calls that have come and are not answered; those of them that were cancelled.
         self.waiting: set[Any] = set()
         self.dropped: set[Any] = set()
+        #: Held while a call on another thread than the main one is cancelled, or ends.
+        self.lock = Lock()
         self.forked = False
+        self.crew = Crew(line, self.take, self.work)
 
     # What whoever reads does.
 
     def take(self, line: bytes) -> Any:
-        """One message: a job is given back, everything else is answered here."""
+        """One message: a call for a thread is given back, everything else is seen to here."""
         if not line or line.isspace():
             return None
         try:
@@ -68,12 +66,14 @@ class Host:
         method = message.get("method")
         if "id" not in message:
             if method == "cancel":
-                return self.cancel(message.get("params"))
+                self.cancel(message.get("params"))
             return None
         asked = message["id"]
         if type(asked) not in (str, int, float, NoneType):
             return self.wire.send(wire.error_line(None, wire.NO_REQUEST, "an id is a string or a number"))
         if method == "execute":
+            if self.alongside is not None and self.alongside.takes(message):
+                return None
             self.waiting.add(asked)
             return message
         if method == "initialize":
@@ -86,55 +86,104 @@ class Host:
             self.wire.send(wire.error_line(asked, wire.NO_REQUEST, "a request has a method"))
         return None
 
-    def cancel(self, params: Any) -> Any:
+    def cancel(self, params: Any) -> None:
         asked = params.get("id") if isinstance(params, dict) else None
         if asked is None or not isinstance(asked, (str, int)):
-            return None
-        if self.side_by_side:
-            return ("cancel", asked)
-        if asked not in self.waiting:
-            return None
-        # Added before the look at what runs: the call may begin in between, and then finds it here.
-        self.dropped.add(asked)
-        if self.running == asked:
+            return
+        if self.alongside is not None:
+            self.alongside.cancel(asked)
+        with self.lock:
+            if asked not in self.waiting:
+                return
+            # Added before the look at what runs: the call may begin in between, and then finds it here.
+            self.dropped.add(asked)
+            for hand in self.crew.hands:
+                if hand.running == asked:
+                    self.interrupt(hand, asked)
+
+    def interrupt(self, hand: Hand, asked: Any) -> None:
+        """Has `Cancelled` raised in the thread that runs a call."""
+        if hand.context is not None:
+            hand.context.cancelled.set()
+        if hand.main:
             self.target = asked
-            if self.context is not None:
-                self.context.cancelled.set()
-            signal.pthread_kill(self.main, INTERRUPT)
-        return None
+            # Again and again: a signal that comes just before a thread begins to wait does not wake it.
+            self.crew.nudge = self.signal_main
+            self.crew.wake()
+            return
+        # Not while a line is being written: it would be torn.
+        with self.wire.lock:
+            raise_in(hand.ident, Cancelled)
+
+    def signal_main(self) -> None:
+        """Has the main thread look whether its call was cancelled."""
+        main = self.crew.main
+        if self.target is NOBODY or main.running != self.target:
+            self.target = NOBODY
+            self.crew.nudge = None
+        else:
+            signal.pthread_kill(main.ident, INTERRUPT)
 
     # What the main thread does.
 
-    def interrupt(self, *_: Any) -> None:
+    def interrupted(self, *_: Any) -> None:
         """The signal came: ends the call, if it still is the one that was meant."""
-        if self.target is NOBODY or self.running != self.target:
+        main = self.crew.main
+        if self.target is NOBODY or main.running != self.target:
             return
         self.target = NOBODY
-        if self.wire.writer == self.main:
-            self.wire.cut_off = self.main  # a line is being written: as soon as it is
+        if self.wire.writer == main.ident:
+            self.wire.cut_off = main.ident  # a line is being written: as soon as it is
             return
         raise Cancelled
 
     def serve(self) -> None:
-        """Runs one call after the other, until stdin ends or the file turns out to have async tools."""
-        while True:
-            message = self.reader.next()
+        """Takes its share of the calls until stdin ends, or the file turns out to have async tools."""
+        main = self.crew.main
+        while self.alongside is None:
+            message = self.crew.next(main)
             if message is None:
                 return
-            if message["method"] == "initialize":
-                self.initialize(message)
-                if self.side_by_side:
-                    with loading.OwnBytecode():
-                        from .alongside import Alongside
+            self.work(main, message)
+        self.alongside.serve()
 
-                    Alongside(self).serve()
-                    return
-                continue
+    # What every thread does.
+
+    def work(self, hand: Hand, message: dict[str, Any]) -> None:
+        """Sees one message to its end."""
+        asked = message["id"]
+        if message["method"] == "initialize":
+            line = self.initialize(message)
+            self.crew.done(hand)
+            return self.wire.send(line)
+        begun = prints.begin(asked)
+        try:
+            line = self.call(hand, asked, message)
+        except Cancelled:
+            line = self.failed(asked, Cancelled())
+        self.settle(hand, asked)
+        prints.end(begun)
+        if self.forked:
+            os._exit(0)  # a child that came so far
+        self.crew.done(hand)
+        return self.wire.send(line)
+
+    def settle(self, hand: Hand, asked: Any) -> None:
+        """The call is over: what was raised for it and has not come yet is taken back."""
+        while not hand.main:
             try:
-                self.call(message)
+                with self.lock:
+                    hand.running = NOBODY
+                    if asked in self.dropped:
+                        raise_in(hand.ident, None)
+                    break
             except Cancelled:
-                self.running = NOBODY
-                self.wire.send(wire.error_line(message["id"], wire.FAILED, "cancelled"))
+                continue
+        hand.running = NOBODY
+        hand.context = None
+        self.waiting.discard(asked)
+        if self.dropped:
+            self.dropped.discard(asked)
 
     def find(self, params: Any) -> tuple[Entry, dict[str, Any], dict[str, Any]]:
         """The tool that a call means, its arguments, and what is known about the call."""
@@ -162,14 +211,13 @@ class Host:
 
         return Context(known, tell, entry.init)
 
-    def call(self, message: dict[str, Any]) -> None:
-        """Runs one call on this thread, and answers it."""
-        asked = message["id"]
+    def call(self, hand: Hand, asked: Any, message: dict[str, Any]) -> bytes:
+        """Runs one call on this thread; the line that answers it."""
         try:
             entry, given, known = self.find(message.get("params"))
             context = self.context_for(asked, entry, known) if entry.wants_context else None
-            self.context = context
-            self.running = asked
+            hand.context = context
+            hand.running = asked
             if self.dropped and asked in self.dropped:
                 raise Cancelled
             values, named = entry.bind(given, context)
@@ -177,30 +225,26 @@ class Host:
             line = (
                 wire.result_line(asked, value)
                 if type(value) is str and entry.finish is None
-                else self.reply(asked, entry, value)
+                else self.reply(hand, asked, entry, value)
             )
-            self.running = NOBODY
+            if hand.main:
+                hand.running = NOBODY
+            return line
         except Mismatch as mismatch:
-            self.running = NOBODY
-            line = wire.error_line(asked, wire.BAD_PARAMS, str(mismatch))
+            return wire.error_line(asked, wire.BAD_PARAMS, str(mismatch))
         except BaseException as error:
-            self.running = NOBODY
-            line = self.failed(asked, error)
-        self.waiting.discard(asked)
-        if self.dropped:
-            self.dropped.discard(asked)
-        self.answer(line)
+            if hand.main:
+                hand.running = NOBODY
+            return self.failed(asked, error)
 
-    def answer(self, line: bytes) -> None:
-        """Sends the answer to a call; a forked child that came so far ends here."""
-        if self.forked:
-            os._exit(0)
-        self.wire.send(line)
-
-    def reply(self, asked: Any, entry: Entry, value: Any) -> bytes:
+    def reply(self, hand: Hand, asked: Any, entry: Entry, value: Any) -> bytes:
         """The answer with a result that is more than a text."""
         if hasattr(value, "__await__"):
-            value = self.wait(value)  # a plain function around an async one
+            value = self.wait(value, hand)  # a plain function around an async one
+        return self.result(asked, entry, value)
+
+    def result(self, asked: Any, entry: Entry, value: Any) -> bytes:
+        """The answer with a result that is there."""
         if entry.finish is not None:
             value = entry.finish(value)
         try:
@@ -215,13 +259,21 @@ class Host:
         message, data = describe(error, self.sources)
         return wire.error_line(asked, wire.FAILED, message, data)
 
-    def wait(self, awaitable: Any) -> Any:
-        """Runs something async to its end, on the file's one event loop."""
+    def wait(self, awaitable: Any, hand: Hand) -> Any:
+        """Runs something async to its end: on the file's event loop, or where that is not free on the thread's own."""
 
         async def whole() -> Any:
             return await awaitable
 
-        return self.event_loop().run_until_complete(whole())
+        if self.alongside is not None:
+            return self.alongside.result(whole())
+        if hand.main:
+            return self.event_loop().run_until_complete(whole())
+        if hand.loop is None:
+            import asyncio
+
+            hand.loop = asyncio.new_event_loop()
+        return hand.loop.run_until_complete(whole())
 
     def event_loop(self) -> AbstractEventLoop:
         import asyncio
@@ -233,18 +285,16 @@ class Host:
             asyncio.set_event_loop(self.loop)
         return self.loop
 
-    def initialize(self, message: dict[str, Any]) -> None:
-        """Loads the file, and tells what is in it."""
+    def initialize(self, message: dict[str, Any]) -> bytes:
+        """Loads the file; the line that tells what is in it."""
         asked, params = message["id"], message.get("params")
         script = params.get("script") if isinstance(params, dict) else None
         file = script.get("file") if isinstance(script, dict) else None
         texts = script.get("texts") if isinstance(script, dict) else None
         if self.loaded:
-            return self.wire.send(
-                wire.error_line(asked, wire.NO_REQUEST, "a file is loaded already; start another host")
-            )
+            return wire.error_line(asked, wire.NO_REQUEST, "a file is loaded already; start another host")
         if not isinstance(file, str) or not isinstance(texts, dict):
-            return self.wire.send(wire.error_line(asked, wire.BAD_PARAMS, "params.script has no `file` or no `texts`"))
+            return wire.error_line(asked, wire.BAD_PARAMS, "params.script has no `file` or no `texts`")
         assert isinstance(script, dict)
         self.sources = Sources(file, str(script.get("directory") or ""), texts)
         declarations: list[decorator.Declaration] = []
@@ -254,31 +304,50 @@ class Host:
         except loading.NotLoaded as error:
             if error.__cause__ is not None and not isinstance(error.__cause__, SyntaxError):
                 print(traceback_of(error.__cause__, self.sources), file=sys.stderr)  # noqa: T201
-            return self.wire.send(wire.error_line(asked, wire.NOT_LOADED, str(error), error.data))
+            return wire.error_line(asked, wire.NOT_LOADED, str(error), error.data)
         finally:
             decorator.declared = None
         with loading.OwnBytecode():
-            collection = collect(module, declarations, self.sources, self.wait)
+            collection = collect(module, declarations, self.sources, lambda given: self.wait(given, self.crew.main))
         self.entries = collection.entries
         self.loaded = True
-        self.side_by_side = any(entry.asynchronous for entry in self.entries.values())
+        most = min((entry.concurrency for entry in self.entries.values()), default=CONCURRENCY)
         result = {
             "protocolVersion": "1.1",
-            "concurrency": CONCURRENCY if self.side_by_side else 1,
+            "concurrency": most,
             "tools": [entry.fields for entry in self.entries.values()],
             "problems": collection.problems,
         }
-        return self.wire.send(wire.result_line(asked, result))
+        self.crew.most = most
+        if any(entry.asynchronous for entry in self.entries.values()):
+            with loading.OwnBytecode():
+                from .alongside import Alongside
+            self.alongside = Alongside(self)
+            self.crew.without_main(self.alongside.end)
+        return wire.result_line(asked, result)
 
     def after_fork(self) -> None:
+        """In a forked child: it has one thread, and must not speak for its parent."""
         self.forked = True
+        self.lock = Lock()
         self.wire.abandon()
+        prints.leave_to_stderr()
+
+
+def raise_in(ident: int, error: Optional[type[BaseException]]) -> None:
+    """Raises something in a thread as soon as it runs Python again, or takes back what has not been raised yet."""
+    import ctypes
+
+    given = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), given)
 
 
 def main() -> None:
     """Runs the host until stdin ends."""
-    host = Host(wire.open_wire())
-    signal.signal(INTERRUPT, host.interrupt)
+    line = wire.open_wire()
+    prints.take_over(line)
+    host = Host(line)
+    signal.signal(INTERRUPT, host.interrupted)
     os.register_at_fork(after_in_child=host.after_fork)
     try:
         host.serve()

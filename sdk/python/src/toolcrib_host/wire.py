@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from json import JSONDecoder
 from json.encoder import JSONEncoder, encode_basestring
 from threading import Lock, get_ident
@@ -110,6 +109,7 @@ class Wire:
 
     def abandon(self) -> None:
         """In a forked child: it must not speak for its parent."""
+        self.lock = Lock()
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, self.source, inheritable=False)
         os.dup2(nowhere, self.target, inheritable=False)
@@ -123,7 +123,4 @@ def open_wire() -> Wire:
     os.dup2(nowhere, 0)
     os.close(nowhere)
     os.dup2(2, 1)
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(line_buffering=True, errors="backslashreplace")
     return Wire(source, target)

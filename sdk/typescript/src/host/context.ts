@@ -33,6 +33,7 @@ export function makeContext(call: Call, given: Record<string, unknown>, script: 
     messageID: word("messageId"),
     callID: word("callId"),
     agent: word("agent"),
+    client: word("client", word("agent")),
     profile: word("profile"),
     directory,
     worktree: word("worktree", directory),

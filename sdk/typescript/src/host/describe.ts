@@ -28,6 +28,8 @@ export interface Spec extends JsonSchema {
 export interface Tool {
   spec: Spec;
   parse: Arguments["parse"];
+  /** How many of its calls may run at once, where it says so. */
+  concurrency: number | undefined;
   execute(args: unknown, context: unknown): unknown;
 }
 
@@ -46,6 +48,7 @@ const OPTIONS = [
   "metadata",
   "annotations",
   "timeoutMs",
+  "env",
   "permissions",
   "sandbox",
 ];
@@ -61,7 +64,7 @@ interface Definition extends Record<string, unknown> {
 export async function describe(exports: unknown, script: Script): Promise<Described> {
   const described: Described = { tools: new Map(), problems: [] };
   const reading = Object.entries(exportsOf(exports)).map(async ([name, value]) => {
-    const toolName = name === "default" ? stemOf(script) : `${stemOf(script)}_${name}`;
+    const toolName = idOf(value) ?? (name === "default" ? stemOf(script) : `${stemOf(script)}_${name}`);
     const line = lineOf(script, definedAt(name));
     try {
       return { toolName, tool: await read(value, toolName, line, script) };
@@ -74,6 +77,13 @@ export async function describe(exports: unknown, script: Script): Promise<Descri
     if (problem) described.problems.push(problem);
   }
   return described;
+}
+
+/** The name that `Tool.define` was given. */
+function idOf(value: unknown): string | undefined {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null || !madeByTool(value)) return undefined;
+  const id: unknown = (value as unknown as Record<symbol, unknown>)[Symbol.for("@toolcrib/plugin.id")];
+  return typeof id === "string" ? id : undefined;
 }
 
 /** The exports by name. What CommonJS exports as a whole is the default. */
@@ -106,8 +116,12 @@ async function read(value: unknown, name: string, line: { line?: number }, scrip
   const definition = init ? await made(value as Init, script) : (value as Definition);
   if (definition.description.trim() === "")
     throw new SchemaError("the description is empty", "Say in one sentence what the tool does: agents choose by it");
-  const { inputSchema, parse } = await readArguments(definition.args);
+  const { inputSchema, parse, checks } = await readArguments(definition.args);
   const spec: Spec = { name, description: definition.description, inputSchema, ...line };
+  if (checks) spec["checksArguments"] = checks;
+  const concurrency = definition["concurrency"] as number | undefined;
+  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
+    throw new SchemaError("`concurrency` is not a number of calls, 1 or more", "Write `concurrency: 1` for one call at a time");
   for (const option of OPTIONS) if (definition[option] !== undefined) spec[option] = definition[option];
   if (definition["outputSchema"] !== undefined) spec["outputSchema"] = await readOutputSchema(definition["outputSchema"]);
   if (init) spec["dynamic"] = true;
@@ -116,13 +130,13 @@ async function read(value: unknown, name: string, line: { line?: number }, scrip
   } catch (error) {
     throw new SchemaError(`the options can't be written as JSON: ${messageOf(error)}`, "Give plain data");
   }
-  return { spec, parse, execute: (args, context) => definition.execute(args, context) };
+  return { spec, parse, concurrency, execute: (args, context) => definition.execute(args, context) };
 }
 
 type Init = (context: InitContext) => unknown;
 
 async function made(init: Init, script: Script): Promise<Definition> {
-  const definition = await init({ directory: script.directory });
+  const definition = await init({ directory: script.directory, workingDir: script.directory });
   if (looksLikeTool(definition)) return definition;
   throw incomplete(definition);
 }

@@ -53,6 +53,8 @@ interface ErrorLike {
   errors?: unknown[];
   code?: unknown;
   path?: unknown;
+  syscall?: unknown;
+  stack?: string;
   hostname?: unknown;
   address?: unknown;
   port?: unknown;
@@ -92,19 +94,48 @@ export function tellPath(path: PropertyKey[]): string {
     .join("");
 }
 
+interface SystemCall {
+  errno?: string;
+  path?: string;
+  host?: string;
+  tried?: Tried;
+}
+
+type Tried = "read" | "write" | "mkdir" | "run" | "connect";
+
+/** System calls by their names in Node's errors, and what they try; `open` may be either. */
+const TRIES: [Tried, RegExp][] = [
+  ["run", /^(?:spawn|exec|posix_spawn|uv_spawn)/],
+  ["connect", /^(?:connect|getaddrinfo|bind|listen|send)/],
+  ["mkdir", /^mkdir/],
+  ["write", /^(?:write|unlink|rmdir|rm|rename|truncate|ftruncate|symlink|link|copyfile|chmod|utime)/],
+  ["read", /^(?:read|scandir|opendir|stat|lstat|readlink|access)/],
+];
+
+function triedBy({ syscall, stack }: ErrorLike): Tried | undefined {
+  if (typeof syscall !== "string") return undefined;
+  if (syscall === "open") {
+    if (/\b(?:writeFile|appendFile|createWriteStream|WriteStream)/.test(stack ?? "")) return "write";
+    return /\b(?:readFile|createReadStream|ReadStream)/.test(stack ?? "") ? "read" : undefined;
+  }
+  return TRIES.find(([, names]) => names.test(syscall))?.[0];
+}
+
 const DENO_NAMES: Record<string, string> = { NotFound: "ENOENT", PermissionDenied: "EACCES", NotCapable: "EPERM" };
 
-/** What the system refused: its name for the error, and the file or host. */
-export function systemCall(error: unknown, depth = 0): { errno?: string; path?: string; host?: string } {
+/** What the system refused: its name for the error, what was tried, and the file or host. */
+export function systemCall(error: unknown, depth = 0): SystemCall {
   if (!isErrorLike(error) || depth > 4) return {};
   const { code, path, hostname, address, port, cause, errors, name } = error;
   const errno = typeof code === "string" && /^E(?!RR_)[A-Z0-9]+$/.test(code) ? code : DENO_NAMES[name ?? ""];
   if (errno !== undefined) {
     const host = typeof hostname === "string" ? hostname : typeof address === "string" ? address : undefined;
     const withPort = host !== undefined && typeof port === "number" ? `${host}:${port}` : host;
+    const tried = triedBy(error);
     return {
       errno,
       ...(typeof path === "string" ? { path } : {}),
+      ...(tried === undefined ? {} : { tried }),
       ...(withPort === undefined ? {} : { host: withPort }),
     };
   }

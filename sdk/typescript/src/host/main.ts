@@ -32,7 +32,8 @@ async function initialize(id: unknown, params: unknown): Promise<void> {
     tools = described.tools;
     answer(id, {
       protocolVersion: "1.1",
-      concurrency: CONCURRENCY,
+      // One that must be alone is alone in its file: its neighbours share the one thread.
+      concurrency: Math.min(CONCURRENCY, ...[...tools.values()].map(({ concurrency }) => concurrency ?? CONCURRENCY)),
       tools: [...tools.values()].map(({ spec }) => spec),
       problems: described.problems,
     });

@@ -14,6 +14,8 @@ export interface Arguments {
   inputSchema: JsonSchema;
   /** Undefined where Toolcrib's own check of the schema is all there is to do. */
   parse: ((input: Record<string, unknown>) => Parsed | Promise<Parsed>) | undefined;
+  /** Which arguments Zod takes or refuses, whatever their schema says: all, or those of these names. */
+  checks?: true | string[];
 }
 
 /** A schema that can't be shown to an agent. */
@@ -70,7 +72,6 @@ function closed(properties: Record<string, unknown>, required: string[]): JsonSc
 function wholeZod4(z: typeof import("zod").z, object: z.ZodObject): Arguments {
   const inputSchema = toJsonSchema(z, object, "input");
   if (inputSchema["type"] !== "object") throw new SchemaError("`args` is a schema, but not of an object", HOW);
-  inputSchema["additionalProperties"] ??= false;
   let later = false;
   const parse = (input: unknown): Parsed | Promise<Parsed> => {
     if (!later) {
@@ -84,7 +85,7 @@ function wholeZod4(z: typeof import("zod").z, object: z.ZodObject): Arguments {
     }
     return object.safeParseAsync(input).then(outcome);
   };
-  return { inputSchema, parse };
+  return { inputSchema, parse, checks: true };
 }
 
 function outcome(result: { success: boolean; data?: unknown; error?: { issues: Issue[] } }): Parsed {
@@ -93,7 +94,9 @@ function outcome(result: { success: boolean; data?: unknown; error?: { issues: I
 
 /** By Zod's own export. What JSON can't say is an error that names the argument. */
 export function toJsonSchema(z: typeof import("zod").z, schema: Zod4, io: "input" | "output"): JsonSchema {
-  const refuse = (given: { path: PropertyKey[]; message: string }): never => {
+  const refuse = (given: { path: PropertyKey[]; message: string; zodSchema: Kind }): "any" => {
+    // A date is made of a text or a number.
+    if (io === "input" && given.zodSchema._zod.def.coerce) return "any";
     const steps = given.path.filter((step) => step !== "properties" && step !== "items");
     const which = steps.length > 0 ? `the argument \`${tellPath(steps)}\`` : "the schema";
     throw new SchemaError(`${which} can't be written as JSON Schema: ${given.message}`, UNREPRESENTABLE);
@@ -104,6 +107,9 @@ export function toJsonSchema(z: typeof import("zod").z, schema: Zod4, io: "input
       unrepresentable: refuse as never,
       // Another copy of Zod keeps its descriptions to itself.
       override: ({ zodSchema, jsonSchema }) => {
+        const { def } = (zodSchema as unknown as Kind)._zod;
+        if (def.type === "promise") throw new SchemaError("JSON has no promises, and `args` has one", NO_PROMISE);
+        if (io === "input") widen(def, jsonSchema as JsonSchema);
         const words = (zodSchema as { description?: unknown }).description;
         if (typeof words === "string" && jsonSchema.$ref === undefined) jsonSchema.description ??= words;
         // Zod bounds every integer by what a number can hold; an agent has to read it, and learns nothing.
@@ -119,13 +125,45 @@ export function toJsonSchema(z: typeof import("zod").z, schema: Zod4, io: "input
   }
 }
 
+const NO_PROMISE = "Take what it would resolve to: z.string() in place of z.promise(z.string())";
+
+interface Kind {
+  _zod: { def: { type: string; coerce?: boolean; in?: Kind; shape?: Record<string, Kind> } };
+}
+
+/** What Zod changes before it looks at it may be more than the schema of what comes out says. */
+function widen(def: Kind["_zod"]["def"], schema: JsonSchema): void {
+  const { required } = schema;
+  if (def.shape && Array.isArray(required)) {
+    // What is caught may be left out.
+    schema["required"] = required.filter((name: string) => def.shape![name]?._zod.def.type !== "catch");
+    if ((schema["required"] as string[]).length === 0) delete schema["required"];
+  }
+  if (def.coerce && def.type === "date") schema["type"] = ["string", "number"];
+  else if (def.coerce && typeof schema["type"] === "string") {
+    schema["type"] = [...new Set([schema["type"], "string", "number", "boolean", "null"])];
+    // These would be said of the text as it came.
+    delete schema["format"];
+    return;
+  }
+  if (def.type !== "catch" && !(def.type === "pipe" && def.in?._zod.def.type === "transform")) return;
+  if (schema["$ref"] !== undefined || Object.keys(schema).length === 0) return;
+  const { description, default: fallback, ...rest } = schema;
+  for (const key of Object.keys(schema)) delete schema[key];
+  // What it should be, and all else that is taken.
+  Object.assign(schema, { anyOf: [rest, {}] });
+  if (description !== undefined) schema["description"] = description;
+  if (fallback !== undefined) schema["default"] = fallback;
+}
+
 const UNREPRESENTABLE =
   "Take what JSON can carry, and change it afterwards: z.string().transform((text) => new Date(text)) in place of z.date()";
 
 function wholeZod3(schema: Zod3): Arguments {
   return {
-    inputSchema: { additionalProperties: false, ...schemaOfZod3(schema, "args") },
+    inputSchema: schemaOfZod3(schema, "args"),
     parse: async (input) => outcome(await schema.safeParseAsync(input)),
+    checks: true,
   };
 }
 
@@ -156,8 +194,10 @@ async function mixed(
     properties[name] = typeof must === "boolean" ? rest : schema;
     if (must !== false && !("default" in schema)) required.push(name);
   }
-  const inputSchema = { ...closed(properties, required), ...defs };
+  const inputSchema: JsonSchema = { ...closed(properties, required), ...defs };
   if (!four && Object.keys(threes).length === 0) return { inputSchema, parse: undefined };
+  // What nobody asked for is left out, as Zod does it.
+  delete inputSchema["additionalProperties"];
   const parse = async (input: Record<string, unknown>): Promise<Parsed> => {
     const value: Record<string, unknown> = {};
     const issues: Issue[] = [];
@@ -172,7 +212,7 @@ async function mixed(
     }
     return issues.length > 0 ? { issues } : { value };
   };
-  return { inputSchema, parse };
+  return { inputSchema, parse, checks: [...Object.keys(fours), ...Object.keys(threes)] };
 }
 
 /** What `outputSchema` says, in JSON Schema. */

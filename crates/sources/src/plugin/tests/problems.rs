@@ -112,7 +112,7 @@ fn a_bad_command_or_file_is_named() {
         ),
         (
             shell("a | b"),
-            "`tools[1].handler.command` holds the shell operator `|`",
+            "`tools[1].handler.command` contains the shell operator `|`",
         ),
         (
             shell("{{x}} y"),
@@ -165,7 +165,7 @@ fn a_bad_request_is_named() {
             "`tools[1].handler.url` has the placeholder `{{x}}` in its host",
         ),
         (
-            http(json!({"method": "DELETE"})),
+            http(json!({"method": "TRACE"})),
             "`tools[1].handler.method` is not a method",
         ),
         (

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolcrib_core::{Health, Standing};
 
-use super::{Failures, Pool};
+use super::{NO_TOOL, Pool};
 use crate::worker::message::RpcError;
 use crate::worker::now_ms;
 use crate::worker::process::Worker;
@@ -16,7 +16,7 @@ type Verdict = (Health, Option<String>);
 
 impl Pool {
     /// A worker answered a call with an error. One that does not know the protocol is not well.
-    pub fn answered(&self, error: &RpcError) {
+    pub fn answered(&self, tool: &str, error: &RpcError) {
         let foreign = [
             RpcError::PARSE,
             RpcError::INVALID_REQUEST,
@@ -27,7 +27,7 @@ impl Pool {
                 "it answered `execute` with error {}: {}",
                 error.code, error.message
             );
-            self.stand(|state| {
+            self.stand(tool, |state| {
                 state.standing.health = Health::Unhealthy;
                 state.standing.message = Some(told.chars().take(500).collect());
             });
@@ -35,23 +35,23 @@ impl Pool {
     }
 
     /// Asks a worker how it is, and starts one if need be.
-    pub async fn check(self: &Arc<Pool>) -> Standing {
-        match self.worker().await {
+    pub async fn check(self: &Arc<Pool>, tool: &str) -> Standing {
+        match self.worker(tool, None).await {
             Ok(lease) => {
                 if let Some(worker) = lease.worker() {
-                    self.judge(self.ask(worker).await);
+                    self.judge(tool, self.ask(worker).await);
                 }
             }
             Err(fault) => {
                 let told = fault.message();
-                self.stand(|state| {
+                self.stand(tool, |state| {
                     state.standing.checked_ms = Some(now_ms());
                     state.standing.health = Health::Unhealthy;
                     state.standing.message = Some(told);
                 });
             }
         }
-        self.standing()
+        self.standing(tool)
     }
 
     /// What a worker says of its health; nothing where it does not answer in time.
@@ -74,7 +74,7 @@ impl Pool {
         })
     }
 
-    fn judge(&self, verdict: Option<Verdict>) {
+    fn judge(&self, tool: &str, verdict: Option<Verdict>) {
         let ms = self.limits().health.as_millis();
         let late = || unhealthy(format!("it did not answer `health` within {ms} ms"));
         let (health, message) = verdict.unwrap_or_else(late);
@@ -86,13 +86,12 @@ impl Pool {
             reason = message,
             "health"
         );
-        self.stand(|state| {
+        self.stand(tool, |state| {
             state.standing.checked_ms = Some(now_ms());
             state.standing.health = health;
             state.standing.message = message.map(|text| text.chars().take(500).collect());
             if health == Health::Healthy {
-                state.failures = Failures::default();
-                state.standing.failed = false;
+                state.failures.forgive(tool);
             }
         });
     }
@@ -100,13 +99,13 @@ impl Pool {
     /// Stops what was idle for long, and asks idle workers for their health when it is time.
     pub(in crate::worker) fn attend(self: &Arc<Pool>) {
         let limits = *self.limits();
+        let idle = self.ground.places.idle(limits.idle);
         let now = Instant::now();
         let mut asked = None;
         let refused = {
             let mut state = self.state();
             state.members.retain(|member| {
-                let tired =
-                    member.busy == 0 && now.duration_since(member.idle_since) >= limits.idle;
+                let tired = member.busy == 0 && now.duration_since(member.idle_since) >= idle;
                 if tired {
                     member.worker.end();
                 }
@@ -133,7 +132,7 @@ impl Pool {
             if verdict.is_none() && pool.is_busy(&worker) {
                 return;
             }
-            pool.judge(verdict);
+            pool.judge(NO_TOOL, verdict);
             if unanswered.is_some() {
                 worker.kill();
             }

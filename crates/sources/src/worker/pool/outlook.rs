@@ -1,9 +1,10 @@
 //! What a pool tells about its workers: what they may touch, what they were kept from, what is hidden in what they say.
 
 use toolcrib_core::Hidden;
-use toolcrib_sandbox::{Account, Denial, Policy, StartError};
+use toolcrib_sandbox::{Account, Denial, StartError};
 
 use super::Pool;
+use crate::denied::Held;
 
 impl Pool {
     /// Hosts that its workers asked for and may not reach, since this was last asked.
@@ -21,6 +22,12 @@ impl Pool {
         self.recipe.hides().then(|| self.hidden.clone())
     }
 
+    /// How much memory its workers may use, in megabytes, where they are confined.
+    pub(crate) fn memory_mb(&self) -> Option<u64> {
+        let policy = self.recipe.confinement.policy();
+        policy.map(|policy| policy.memory_mb)
+    }
+
     /// Writes into the tool's log where a call failed, for the person who looks for it. Secrets that were handed out since
     /// are hidden in it, too.
     pub(crate) fn note(&self, text: &str) {
@@ -30,9 +37,24 @@ impl Pool {
         logs.append(&self.recipe.name, masked.as_bytes());
     }
 
-    /// What its workers may touch, where they are confined.
-    pub(crate) fn policy(&self) -> Option<&Policy> {
-        self.recipe.confinement.policy()
+    /// What holds its workers, where something does.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.recipe.held(&self.ground.launcher)
+    }
+
+    /// Its next call gets another process: what it may write without namespaces is settled when a process starts.
+    pub(crate) fn renew(&self) {
+        let mut state = self.state();
+        for member in &mut state.members {
+            member.leaving = true;
+        }
+        let (busy, idle) = std::mem::take(&mut state.members)
+            .into_iter()
+            .partition(|member| member.busy > 0);
+        state.members = busy;
+        for member in idle {
+            member.worker.end();
+        }
     }
 
     /// What enforces that, without starting anything; nothing where they are not confined.

@@ -77,13 +77,14 @@ impl Desk {
             let _ = silent.await;
         };
         let _ = tokio::time::timeout(LAST_BREATH, last_words).await;
+        let (memory_mb, processes) = self.most;
         let breach = child.breach().map(|breach| match breach {
-            Breach::Memory => "was stopped: it used more memory than it may (`toolcrib grant NAME --memory MB` gives it more)",
-            Breach::Processes => "was stopped: it started more processes than it may",
+            Breach::Memory => format!("was stopped: it used more than the {memory_mb} MB of memory that it may use (`toolcrib grant NAME --memory MB` gives it more)"),
+            Breach::Processes => format!("was stopped: it started more than the {processes} processes that it may have"),
         });
         let (how, misbehaved) = match (why, &exit) {
             (Some(why), _) => why,
-            (None, _) if let Some(breach) = breach => (breach.to_owned(), false),
+            (None, _) if let Some(breach) = breach => (breach, false),
             (None, _) if asked => match self.blame.get() {
                 Some(blame) => ((*blame).to_owned(), true),
                 None => ("was stopped".to_owned(), false),

@@ -1,19 +1,30 @@
 //! What a worker says: answers, notices and lines for its log.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
 use toolcrib_core::{Json, Progress};
 
 use super::Desk;
 use crate::worker::lines::{Line, Lines, Overflow};
+use crate::worker::log::Moment;
 use crate::worker::message::{Message, RpcError, number};
+
+/// How long what was written to stderr may lag behind what was written to stdout.
+const SECOND_PIPE: Duration = Duration::from_millis(10);
+/// How long a script may take to answer after it was kept from starting a program.
+const WITHOUT: Duration = Duration::from_secs(1);
+/// What shells print then.
+const NOT_PERMITTED: &str = "Operation not permitted";
 
 impl Desk {
     pub(super) async fn read(&self, stdout: impl AsyncRead + Unpin) -> Option<Overflow> {
         let mut lines = Lines::new(stdout);
         loop {
             match lines.next().await {
-                Ok(Some(Line::Message(message))) => self.take(*message),
+                Ok(Some(Line::Message(message) | Line::Unreadable(message))) => self.take(*message),
                 Ok(Some(Line::Text(text))) => self.say(&text),
                 Ok(None) => return None,
                 Err(overflow) => return Some(overflow),
@@ -47,6 +58,28 @@ impl Desk {
         hear(&masked.finish());
     }
 
+    /// What it said since then. Its two pipes are read side by side, and what it said before its answer may come later.
+    pub(super) async fn said_since(&self, moment: Moment) -> String {
+        let lag = if self.hindered { WITHOUT } else { SECOND_PIPE };
+        let latest = Instant::now() + lag;
+        while self.ring.since(moment).is_empty() && Instant::now() < latest {
+            tokio::time::sleep(SECOND_PIPE).await;
+        }
+        self.ring.since(moment)
+    }
+
+    /// Ends once it is clear that a shell script, which starts other programs to answer, was not allowed to.
+    pub(super) async fn kept_from_answering(&self) {
+        if !self.hindered {
+            return std::future::pending().await;
+        }
+        while !self.ring.tail().contains(NOT_PERMITTED) {
+            tokio::time::sleep(SECOND_PIPE).await;
+        }
+        // It may go on without.
+        tokio::time::sleep(WITHOUT).await;
+    }
+
     fn take(&self, message: Message) {
         match message {
             Message::Answer { id, result } => self.answer(id, result),
@@ -63,9 +96,14 @@ impl Desk {
             error
         });
         let mut inbox = self.inbox();
-        let only = (inbox.waiting.len() == 1 && result.is_err())
+        let only = (inbox.waiting.len() == 1)
             .then(|| inbox.waiting.keys().next().copied())
             .flatten();
+        // A result that does not say whose it is may be anybody's.
+        let result = match id {
+            None => result.and_then(|_| Err(RpcError::nobodys())),
+            Some(_) => result,
+        };
         let waiting = id.or(only).and_then(|id| inbox.waiting.remove(&id));
         drop(inbox);
         match waiting {
@@ -95,11 +133,12 @@ impl Desk {
                 });
             }
             "log" => {
-                let level = text("level").unwrap_or_else(|| "info".to_owned());
-                self.say(&format!(
-                    "[{level}] {}",
-                    text("message").unwrap_or_default()
-                ));
+                let message = text("message").unwrap_or_default();
+                match text("level") {
+                    Some(level) => self.say(&format!("[{level}] {message}")),
+                    // What a tool printed stands there as it was printed.
+                    None => self.say(&message),
+                }
             }
             other => {
                 let method = &*self.mask.text(other);

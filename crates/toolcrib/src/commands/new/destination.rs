@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{ErrorCode, Hint, SourceKind, ToolName};
-use toolcrib_sources::Follow;
 
 use crate::commands::Scene;
-use crate::config::{Project, project::MARKER};
+use crate::config::{Project, project, project::MARKER};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::open::Opened;
@@ -33,10 +32,20 @@ pub fn local_folder(opened: &Opened, scene: &Scene, name: &ToolName) -> Result<P
         let new = CommandLine::new("toolcrib new")
             .operand(name)
             .switch("--global");
-        return Err(Failure::new(ErrorCode::BadRequest, message).hint(
-            Hint::run(new)
-                .before("make one here with `toolcrib init`, or a tool for every project: "),
-        ));
+        let large = project::is_too_large(&scene.env.directory, &scene.env);
+        let (message, before) = match large {
+            true => (
+                format!("{message}: a home directory and the root are never one"),
+                "go to a folder of your project and say it there, or make a tool for every project: ",
+            ),
+            false => (
+                message,
+                "make one here with `toolcrib init`, or a tool for every project: ",
+            ),
+        };
+        return Err(
+            Failure::new(ErrorCode::BadRequest, message).hint(Hint::run(new).before(before))
+        );
     };
     let marker = project.root.join(MARKER);
     let tools = marker.join("tools");
@@ -63,7 +72,7 @@ pub fn refuse_way_out(project: &Project, folder: &Path) -> Result<(), Failure> {
         folder.display()
     );
     Err(Failure::new(ErrorCode::Denied, message)
-        .hint("look where the link leads; `toolcrib trust` if that is meant so"))
+        .hint("check where the link leads, then run `toolcrib trust`"))
 }
 
 pub fn make_folder(folder: &Path) -> Result<(), Failure> {
@@ -84,7 +93,7 @@ pub async fn refuse_taken(opened: &Opened, tools: &Path, name: &ToolName) -> Res
             return Err(taken(name, &entry.path()));
         }
     }
-    let _sources = opened.load(Follow::Nothing).await;
+    let _sources = opened.load_all().await;
     let view = opened.crib.owners_view();
     let mut found = view.tools().filter(|tool| tool.name() == name.as_str());
     match found.find(|tool| tool.source == SourceKind::Builtin || lies_in(&tool.file, tools)) {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use toolcrib_core::{Access, ErrorCode, ToolName};
-use toolcrib_sources::Follow;
 
 use super::{Done, Scene};
 use toolcrib_store::TrustKind;
@@ -42,7 +41,7 @@ const EXAMPLE: &str = r#"{"text": "hi"}"#;
     trusted, by its path; the rest of the project still waits for `toolcrib trust`."
 )]
 pub struct New {
-    /// The tool's name: letters, digits, `_` and `-`
+    /// A name for the tool: letters, digits, `_` and `-`
     pub name: String,
     /// What it is written in
     #[arg(long, value_enum, default_value_t = Template::Python)]
@@ -102,7 +101,7 @@ impl New {
     fn checked_name(&self) -> Result<ToolName, Failure> {
         let name = ToolName::new(&self.name).map_err(|error| {
             Failure::new(ErrorCode::BadRequest, error.to_string())
-                .hint("take 1 to 64 letters, digits, `_` and `-`, such as `word-count`")
+                .hint("use 1 to 64 letters, digits, `_` and `-`, such as `word-count`")
         })?;
         let entry = self.template.entry(name.as_str());
         let config = |start: &str| entry.starts_with(start) && entry.ends_with(".json");
@@ -236,12 +235,10 @@ async fn grant_declared(
     let folders = &mut opened.settings.folders;
     folders.retain(|folder| folder.path == tools);
     for folder in folders {
-        folder.access = Access::Untrusted {
-            project: real.clone(),
-        };
+        folder.access = Access::untrusted(real.clone());
         folder.trusted = name.into_iter().map(str::to_owned).collect();
     }
-    let _sources = opened.load(Follow::Nothing).await;
+    let _sources = opened.load_all().await;
     let view = opened.crib.owners_view();
     let written = view.tools().filter(|tool| {
         let file = tool.file.as_deref();

@@ -9,17 +9,17 @@ use toolcrib_core::{CallError, ErrorCode};
 use toolcrib_store::{Store, StoreError, Token, Tokens, Verdict, fingerprint};
 
 use super::{Scopes, Who};
-use crate::store_handle::StoreHandle;
+use crate::store_handle::{Number, StoreHandle};
 
-/// How long a verified token is taken at its word, should nobody tell of changes.
-const TRUSTED_FOR: Duration = Duration::from_secs(1);
+/// How long the store may take to answer.
+const PATIENCE: Duration = Duration::from_millis(1_500);
 /// When a token was last used is noted to the minute.
 const TOUCH_EVERY_MS: u64 = 60_000;
 /// A long stream's token is looked at whenever the store changes, and this often in case that nobody told.
 const LOOK_ANYWAY: Duration = Duration::from_secs(10);
 /// So often where nobody can tell.
 const LOOK_UNTOLD: Duration = Duration::from_secs(1);
-/// More tokens than this in one second are not remembered.
+/// More tokens than this are not remembered.
 const MAX_KNOWN: usize = 1_024;
 
 /// Checks tokens.
@@ -29,17 +29,15 @@ pub struct Keys {
     known: Mutex<HashMap<[u8; 32], CachedToken>>,
 }
 
-/// A token that was verified a moment ago.
+/// A token that was verified, and counts until tokens change.
 struct CachedToken {
     who: Who,
-    at: Instant,
+    token: Token,
+    /// When it was last noted that it is used.
+    touched: Instant,
     /// The number of the last change to tokens before the store was asked.
-    revision: Revision,
-    expires_ms: Option<u64>,
+    revision: Number,
 }
-
-/// The opening of the store, and the number of the last change to tokens in it.
-pub(super) type Revision = (u64, Option<u64>);
 
 impl Keys {
     pub fn new(memory: Arc<StoreHandle>) -> Keys {
@@ -59,8 +57,8 @@ impl Keys {
         if let Some(who) = self.remembered(&key, revision) {
             return Ok(who);
         }
-        let store = self.memory.store().map_err(unreadable)?;
-        let verdict = store.tokens().verify(secret).await.map_err(unreadable)?;
+        let verdict = async |store: &Store| store.tokens().verify(secret).await;
+        let (store, verdict) = self.ask(verdict).await.map_err(unreadable)?;
         let token = match verdict {
             Verdict::Valid(token) => token,
             other => {
@@ -79,9 +77,9 @@ impl Keys {
         );
         let entry = CachedToken {
             who: who.clone(),
-            at: Instant::now(),
+            token: token.clone(),
+            touched: Instant::now(),
             revision,
-            expires_ms: token.expires_ms,
         };
         let mut known = self.known();
         if known.len() >= MAX_KNOWN {
@@ -93,57 +91,85 @@ impl Keys {
         Ok(who)
     }
 
-    fn remembered(&self, key: &[u8; 32], revision: Revision) -> Option<Who> {
-        let known = self.known();
-        let entry = known.get(key)?;
-        let fresh = entry.at.elapsed() < TRUSTED_FOR
-            && entry.revision == revision
-            && !is_over(entry.expires_ms);
-        fresh.then(|| entry.who.clone())
+    /// Whoever was let in since tokens last changed needs no further question, also while the store does not answer.
+    fn remembered(&self, key: &[u8; 32], revision: Number) -> Option<Who> {
+        if !self.memory.is_known() {
+            return None;
+        }
+        let mut known = self.known();
+        let entry = known.get_mut(key)?;
+        if entry.revision != revision || is_over(entry.token.expires_ms) {
+            return None;
+        }
+        if entry.touched.elapsed().as_millis() > u128::from(TOUCH_EVERY_MS)
+            && let Ok(store) = self.memory.store()
+        {
+            entry.touched = Instant::now();
+            touch(store, entry.token.clone());
+        }
+        Some(entry.who.clone())
     }
 
-    /// This moment, for [`Keys::counts_since`].
-    pub fn now(&self) -> (Instant, Revision) {
-        (Instant::now(), self.revision())
+    /// Asks the store, and does not wait long.
+    async fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<(Store, T), StoreError> {
+        let store = self.memory.store()?;
+        match tokio::time::timeout(PATIENCE, question(&store)).await {
+            Ok(answer) => answer.map(|answer| (store, answer)),
+            Err(_) => Err(StoreError::Unreachable {
+                place: "store".to_owned(),
+                why: "it does not answer".to_owned(),
+            }),
+        }
+    }
+
+    /// The number of the last change to tokens, for [`Keys::counts_since`].
+    pub fn now(&self) -> Number {
+        self.revision()
     }
 
     /// Does a token that counted then still do? The store is asked only where it may have changed.
-    pub async fn counts_since(
-        &self,
-        id: &str,
-        (at, revision): (Instant, Revision),
-    ) -> Result<bool, CallError> {
-        if at.elapsed() < TRUSTED_FOR && revision == self.revision() {
-            return Ok(true);
+    pub async fn counts_since(&self, id: &str, revision: Number) -> Result<bool, CallError> {
+        if revision == self.revision() && self.memory.is_known() {
+            let known = self.known();
+            let entry = known.values().find(|entry| entry.token.id == id);
+            if let Some(entry) = entry {
+                return Ok(!is_over(entry.token.expires_ms));
+            }
         }
-        let store = self.memory.store().map_err(unreadable)?;
-        let found = store.tokens().get(id).await.map_err(unreadable)?;
+        let found = async |store: &Store| store.tokens().get(id).await;
+        let (_, found) = self.ask(found).await.map_err(unreadable)?;
         Ok(found.is_some_and(|token| token.revoked_ms.is_none() && !is_over(token.expires_ms)))
     }
 
     /// Ends when the token no longer counts.
     pub async fn ended(&self, id: &str) {
+        let mut expires = None;
         loop {
             // Taken before the look, so that what changes after it is heard of.
             let mut changes = self.memory.changes();
-            let mut wait = match changes.borrow_and_update().revisions {
-                Some(_) => LOOK_ANYWAY,
-                None => LOOK_UNTOLD,
+            changes.mark_unchanged();
+            let found = async |store: &Store| store.tokens().get(id).await;
+            let mut wait = match self.ask(found).await {
+                Ok((_, found)) => {
+                    let Some(token) = found.filter(|token| token.revoked_ms.is_none()) else {
+                        return;
+                    };
+                    expires = token.expires_ms;
+                    LOOK_ANYWAY
+                }
+                // A store that can't be read says nothing about the token: what is known counts, for its time.
+                Err(_) if self.memory.is_known() => LOOK_UNTOLD,
+                Err(_) => return,
             };
-            // A store that can't be read says nothing about the token: this looks again.
-            if let Ok(store) = self.memory.store()
-                && let Ok(found) = store.tokens().get(id).await
-            {
-                let Some(token) = found.filter(|token| token.revoked_ms.is_none()) else {
-                    return;
-                };
-                if is_over(token.expires_ms) {
-                    return;
-                }
-                if let Some(expires) = token.expires_ms {
-                    let left = expires.saturating_sub(crate::now_ms());
-                    wait = wait.min(Duration::from_millis(left + 1));
-                }
+            if is_over(expires) {
+                return;
+            }
+            if let Some(expires) = expires {
+                let left = expires.saturating_sub(crate::now_ms());
+                wait = wait.min(Duration::from_millis(left + 1));
             }
             let told = async {
                 if changes.changed().await.is_err() {
@@ -154,7 +180,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn revision(&self) -> Revision {
+    pub(super) fn revision(&self) -> Number {
         self.memory.state().number(|revisions| revisions.tokens)
     }
 

@@ -25,7 +25,9 @@ pub fn watched(request: Request, door: &Arc<Door>, who: &Who) -> Request {
             };
             match counts {
                 true => Ok(None),
-                false => Err(unknown("who asks lost the right to while the body came")),
+                false => Err(unknown(
+                    "the caller lost the right to do this while the body was sent",
+                )),
             }
         });
         let end = end.filter_map(|end: Result<_, CallError>| std::future::ready(end.transpose()));

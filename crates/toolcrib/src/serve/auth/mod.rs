@@ -31,6 +31,7 @@ mod logins;
 mod methods;
 mod needs;
 mod scope;
+mod turned_away;
 
 use keys::Keys;
 pub use logins::SESSION_LIFE;
@@ -113,7 +114,7 @@ impl Who {
                 ErrorCode::Forbidden,
                 "this is decided at the command line, or with a token that has the scope `manage`",
             )
-            .hint("say it with `toolcrib trust` or `toolcrib token` on this machine")),
+            .hint("use `toolcrib trust` or `toolcrib token` on this machine")),
         }
     }
 
@@ -289,7 +290,7 @@ impl Door {
         // The guard saw to it that an Origin is ours.
         let known = headers.contains_key(ORIGIN) || site == Some(b"same-origin");
         if foreign || (writes && !known) {
-            let message = "a browser's login counts only for requests of the crib's own pages";
+            let message = "a browser's login works only for requests of the crib's own pages";
             return Err(CallError::new(ErrorCode::Forbidden, message)
                 .hint("programs send a token: `Authorization: Bearer TOKEN`"));
         }
@@ -328,7 +329,7 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
     }
     let who = match door.identify(request.method(), request.headers()).await {
         Ok(who) => who,
-        Err(error) => return refuse(error, None),
+        Err(error) => return turned_away::answer(&request, error),
     };
     let_in();
     request.extensions_mut().insert(who.clone());

@@ -14,8 +14,12 @@ struct World {
 
 impl World {
     async fn new() -> World {
+        World::with(&[]).await
+    }
+
+    async fn with(vars: &[(&str, &str)]) -> World {
         let folder = tempfile::tempdir().unwrap();
-        let env = Env::of(&[], folder.path());
+        let env = Env::of(vars, folder.path());
         let memory = Arc::new(StoreHandle::open(&env, folder.path()).await.unwrap());
         let store = memory.store().unwrap();
         World {
@@ -31,6 +35,7 @@ impl World {
             scopes: vec!["read".to_owned()],
             agent: Some("reviewer".to_owned()),
             expires_ms,
+            made_by: None,
         };
         let (token, secret) = self.store.tokens().create(new).await.unwrap();
         (token.id, secret)
@@ -88,8 +93,8 @@ async fn a_token_says_who_asks() {
 }
 
 #[tokio::test]
-async fn a_known_token_asks_the_store_no_more_than_once_a_second() {
-    let world = World::new().await;
+async fn a_known_token_counts_while_the_store_is_silent_and_for_its_time_only() {
+    let world = World::with(&[("TOOLCRIB_STORE_GRACE", "60000")]).await;
     let (_, secret) = world.token(None).await;
     let keys = Keys::new(world.memory.clone());
     keys.check(&secret).await.unwrap();
@@ -97,13 +102,16 @@ async fn a_known_token_asks_the_store_no_more_than_once_a_second() {
     let latest = world.store.revisions().await.unwrap().tokens;
     until(async || keys.revision().1 == Some(latest)).await;
     keys.check(&secret).await.unwrap();
-    // What is remembered answers even where the store can't; and not for longer than it may.
     world.store.close().await;
     for _ in 0..100 {
         keys.check(&secret).await.unwrap();
     }
+    let stranger = format!("tcrib_{}", "0".repeat(64));
+    let error = keys.check(&stranger).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Unavailable, "{error}");
+    assert!(error.message.contains("store"), "{error}");
     tokio::time::pause();
-    tokio::time::advance(Duration::from_millis(1_050)).await;
+    tokio::time::advance(Duration::from_millis(60_050)).await;
     let error = keys.check(&secret).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::Unavailable, "{error}");
 }

@@ -24,7 +24,17 @@ pub struct Asker {
     pub who: Who,
     pub revision: Revision,
     pub client: Arc<str>,
+    /// What stays the same from call to call: its session, or the connection it has.
+    pub session: Option<Arc<str>>,
     pub questions: Questions,
+}
+
+impl Asker {
+    /// In this session, or on this connection.
+    pub fn within(mut self, session: &Arc<str>) -> Asker {
+        self.session = Some(session.clone());
+        self
+    }
 }
 
 /// What a client says of itself with `initialize`.
@@ -53,6 +63,7 @@ impl<'a> Hello<'a> {
             who,
             revision: Revision::offered(&self.wanted),
             client: (*self.client).into(),
+            session: None,
             questions: self.questions,
         }
     }
@@ -104,6 +115,7 @@ impl<'a> Stated<'a> {
             who,
             revision,
             client: client(&request.params).into(),
+            session: None,
             questions: Questions::default(),
         })
     }
@@ -121,6 +133,7 @@ pub fn on_lines(greeted: Option<&Asker>, request: &Request) -> Result<Asker, Ans
             who: Who::owner(),
             revision: Revision::V2025_11_25,
             client: "mcp".into(),
+            session: None,
             questions: Questions::default(),
         }),
         _ => stated.alone(Who::owner(), request),

@@ -8,7 +8,7 @@ use toolcrib_core::{Answer as CallAnswer, Object, Progress};
 
 use super::asker::Asker;
 use super::conversation::Outlet;
-use super::message::{Id, Request};
+use super::message::{Fields, Id, Request};
 use super::methods::{Channel, Reply};
 use super::notices::Steps;
 use super::peer::Client;
@@ -16,7 +16,7 @@ use super::reply::{Answer, notification};
 use super::revision::Revision;
 use super::{COMPLETE, Mcp, codes, older};
 use crate::serve::convert::{self, ErrorReply, ResultView};
-use crate::surface::SurfaceCall;
+use crate::surface::{ClientIds, SurfaceCall};
 
 /// Does the client want to hear of the call before its answer, or could it be asked something meanwhile?
 pub fn wants_outlet(asker: &Asker, request: &Request) -> bool {
@@ -46,7 +46,7 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
     let (id, revision) = (request.id.clone(), asker.revision);
     let meta = &request.params.meta;
     let mut call = SurfaceCall::new(asker.who.caller(&asker.client), name, arguments)
-        .with_ids(convert::ids(|key| meta.value(key)));
+        .with_ids(ids(asker, meta));
     if let Some(outlet) = channel.outlet {
         let token = meta
             .get("progressToken")
@@ -78,6 +78,17 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
             },
         })
     }))
+}
+
+/// What the client calls the call, and the session and the message it belongs to: as it says, else as is known of the
+/// connection. Who has neither is known by the token.
+fn ids(asker: &Asker, meta: &Fields) -> ClientIds {
+    let said = convert::ids(|key| meta.value(key));
+    let known = || Some(asker.session.as_ref().or(asker.who.token_id())?.to_string());
+    ClientIds {
+        session: said.session.or_else(known),
+        ..said
+    }
 }
 
 fn result(id: &Id, mut view: ResultView, revision: Revision) -> Answer {

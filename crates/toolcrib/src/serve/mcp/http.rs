@@ -22,9 +22,10 @@ use super::reply::{Answer, notification};
 use super::routing::{self, Refused, Route};
 use super::session::Session;
 use super::{Mcp, call, codes, stream};
+use crate::error::http_status;
 use crate::serve::Served;
 use crate::serve::auth::{Who, missing, refuse};
-use crate::serve::rest::{ErrorResponse, read};
+use crate::serve::rest::read;
 
 static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -50,12 +51,14 @@ pub fn door(
                     }
                     let body = match read(body).await {
                         Ok(body) => body,
-                        Err(error) => return ErrorResponse::from(error).into_response(),
+                        Err(error) => return unread(error),
                     };
                     if let Some(refusal) = who.refuse_messages(&body) {
                         return refusal;
                     }
-                    mcp.loaded().await;
+                    if let Err(error) = mcp.served.looked().await {
+                        return unread(error);
+                    }
                     post(&mcp, who, &parts.headers, &body).await
                 }
                 Method::GET => listen(&mcp, &who, &parts.headers),
@@ -64,6 +67,19 @@ pub fn door(
             };
             answered.unwrap_or_else(Refused::into_response)
         })
+    }
+}
+
+/// The answer where no message is read: to a body that can't be, or as long as nothing is known of the tools.
+fn unread(error: CallError) -> Response {
+    let status = StatusCode::from_u16(http_status(error.code)).unwrap_or(StatusCode::BAD_REQUEST);
+    match error.code {
+        ErrorCode::BadRequest | ErrorCode::TooLarge => {
+            let answer = Answer::error(None, codes::INVALID_REQUEST, &with_hint(&error));
+            stream::json(status, answer.body)
+        }
+        // The door has its own words for who may not ask.
+        _ => refuse(error, None),
     }
 }
 
@@ -169,7 +185,7 @@ async fn one(
             let id = request.id.clone();
             let work = match mcp.answer(&asker, channel, request) {
                 Reply::Now(answer) => return Ok(stream::json(StatusCode::OK, answer.body)),
-                Reply::Later(work) => detached(mcp, &conversation, &id, work),
+                Reply::Later(work) => detached(&conversation, &id, work),
             };
             Ok(stream::answer(messages, work, |_| StatusCode::OK).await)
         }
@@ -191,6 +207,7 @@ fn channel(
     let channel = Channel {
         conversation,
         outlet,
+        ..Channel::default()
     };
     (channel, messages)
 }
@@ -200,25 +217,24 @@ fn asker(who: Who, session: &Session) -> Asker {
         who,
         revision: session.revision,
         client: session.client.clone(),
+        session: Some(session.name().clone()),
         questions: session.questions,
     }
 }
 
 /// Lets work go on without its connection, until it has ended or is cancelled.
-fn detached(mcp: &Mcp, conversation: &Arc<Conversation>, id: &Id, work: Later) -> Later {
+fn detached(conversation: &Arc<Conversation>, id: &Id, work: Later) -> Later {
     let Some(running) = conversation.begin(id) else {
         let answer = too_many(id);
         return ready(answer);
     };
     let (sender, answer) = oneshot::channel();
-    let given_up = mcp.served.given_up.clone();
     tokio::spawn(async move {
         let answer = tokio::select! {
             // The work first: a call that is cancelled at once has begun all the same, and is recorded.
             biased;
             answer = work => answer,
             () = running.cancelled() => None,
-            () = given_up.cancelled() => None,
         };
         let _ = sender.send(answer);
     });
@@ -269,7 +285,7 @@ async fn batch(
                 let id = request.id.clone();
                 answers.push(match mcp.answer(&asker, channel.clone(), request) {
                     Reply::Now(answer) => ready(answer),
-                    Reply::Later(work) => detached(mcp, &conversation, &id, work),
+                    Reply::Later(work) => detached(&conversation, &id, work),
                 });
             }
             Ok(message) => heard(mcp, &session, &message),

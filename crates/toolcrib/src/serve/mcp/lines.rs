@@ -2,13 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use toolcrib_core::ListChanges;
+use toolcrib_core::{ListChanges, Seen};
 
 use super::asker::{self, Asker, Hello};
 use super::conversation::{Conversation, Outlet, QUEUE};
@@ -20,23 +19,23 @@ use super::notices::LIST_CHANGED;
 use super::reply::{Answer, notification};
 use super::{Mcp, codes};
 use crate::serve::auth::Who;
-use crate::serve::http::GRACE;
+use crate::serve::http::{GRACE, LAST_WORDS};
 
-/// How long the last answers may take to be read.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Speaks MCP in lines on two streams until the client hangs up. Dropping the future ends all that runs.
+/// Speaks MCP in lines on two streams until the client hangs up. `session` is what its calls have in common. Dropping the
+/// future ends all that runs.
 pub async fn lines(
     mcp: Arc<Mcp>,
+    session: Arc<str>,
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), String> {
-    lines_until(mcp, input, output, std::future::pending()).await
+    lines_until(mcp, session, input, output, std::future::pending()).await
 }
 
 /// The same, until `stop` ends. What was answered by then is still written.
 pub async fn lines_until(
     mcp: Arc<Mcp>,
+    session: Arc<str>,
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
     stop: impl Future<Output = ()>,
@@ -46,10 +45,12 @@ pub async fn lines_until(
     writer.spawn(write(output, messages));
     let mut client = Client {
         mcp,
+        session,
         outlet,
         conversation: Arc::default(),
         greeted: None,
         changes: None,
+        seen: Seen::default(),
         running: JoinSet::new(),
         spoke: false,
     };
@@ -57,6 +58,9 @@ pub async fn lines_until(
         ended = client.serve(input) => ended,
         () = stop => {
             client.spoke = true;
+            // What has ended is answered.
+            let ended = async { while client.running.join_next().await.is_some() {} };
+            let _ = tokio::time::timeout(LAST_WORDS, ended).await;
             Ok(())
         }
     };
@@ -91,12 +95,15 @@ async fn write(
 /// The client at the other end.
 struct Client {
     mcp: Arc<Mcp>,
+    session: Arc<str>,
     outlet: Outlet,
     conversation: Arc<Conversation>,
     /// Who said `initialize`.
     greeted: Option<Asker>,
     /// What is told by itself to who said hello.
     changes: Option<ListChanges>,
+    /// The list that it has seen last.
+    seen: Seen,
     running: JoinSet<()>,
     /// It has sent at least one message.
     spoke: bool,
@@ -242,17 +249,17 @@ impl Client {
                 return Reply::error(&request, codes::INVALID_PARAMS, message);
             };
             let asker = hello.asker(Who::owner());
-            let greeting = self.mcp.greeting(&asker);
-            self.greeted = Some(asker);
-            return Reply::Now(Answer::result(&request.id, &greeting));
+            self.greeted = Some(asker.clone());
+            return self.mcp.greet(asker, request.id);
         }
         let asker = match asker::on_lines(self.greeted.as_ref(), &request) {
-            Ok(asker) => asker,
+            Ok(asker) => asker.within(&self.session),
             Err(answer) => return Reply::Now(answer),
         };
         let channel = Channel {
             conversation: Some(self.conversation.clone()),
             outlet: Some(self.outlet.clone()),
+            seen: self.seen.clone(),
         };
         self.mcp.answer(&asker, channel, request)
     }
@@ -261,7 +268,8 @@ impl Client {
         match &*notification.method {
             "notifications/initialized" if self.changes.is_none() => {
                 let crib = &self.mcp.served.crib;
-                let follow = |asker: &Asker| crib.follow(asker.who.agent());
+                let seen = &self.seen;
+                let follow = |asker: &Asker| crib.follow_from(asker.who.agent(), seen.clone());
                 self.changes = self.greeted.as_ref().map(follow);
             }
             _ => cancelled(&self.conversation, notification),

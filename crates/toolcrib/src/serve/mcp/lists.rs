@@ -1,29 +1,109 @@
 //! What the front makes of an agent's view: once, when first asked for.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
-use toolcrib_core::View;
+use toolcrib_core::{Loading, Seen, View};
 
+use super::asker::Asker;
 use super::headers::{ParamHeader, param_headers};
-use super::older;
+use super::message::{Id, Request};
+use super::methods::Reply;
+use super::reply::Answer;
 use super::revision::Revision;
+use super::{Mcp, older};
 use crate::serve::convert::{self, TTL_MS};
 
-struct NewestList(Bytes);
+/// How many tools one page has. Most cribs have fewer in all, and clients that read no second page lose none.
+const PAGE: usize = 500;
 
-struct OlderList(Bytes);
+/// The pages of a list.
+struct NewestList(Vec<Bytes>);
+
+struct OlderList(Vec<Bytes>);
 
 /// The arguments of each tool that travel in headers too.
 struct HeaderIndex(HashMap<String, Vec<ParamHeader>>);
 
-/// The result of `tools/list` as bytes.
-pub fn tools(view: &View, revision: Revision) -> &Bytes {
-    match revision.is_stateless() {
+/// `tools/list`: at once where all tools are there. Those that are being loaded are waited for, but not long: some clients
+/// never ask again. What comes later is told as a change, and the list that lacks it is not to be kept.
+pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, seen: &Seen, request: &Request) -> Reply {
+    let served = &mcp.served;
+    // What is no text leads nowhere either.
+    let text = || request.params.text("cursor").unwrap_or_default();
+    let cursor = request.params.get("cursor").map(|_| text());
+    if served.crib.loading() == Loading::Done {
+        let view = served.view(&asker.who);
+        seen.note(&view);
+        return Reply::Now(match tools(&view, asker.revision, cursor.as_deref()) {
+            Some(list) => Answer::written(&request.id, list),
+            None => no_cursor(&request.id),
+        });
+    }
+    let (served, asker, id) = (served.clone(), asker.clone(), request.id.clone());
+    let seen = seen.clone();
+    let cursor = cursor.map(Cow::into_owned);
+    Reply::Later(Box::pin(async move {
+        if let Err(error) = served.looked().await {
+            let said = super::methods::with_hint(&error);
+            return Some(Answer::error(Some(&id), super::codes::INTERNAL, &said));
+        }
+        let whole = served.settled().await;
+        let view = served.view(&asker.who);
+        seen.note(&view);
+        let page = match whole {
+            true => tools(&view, asker.revision, cursor.as_deref()).cloned(),
+            false => unfinished(&view, asker.revision, cursor.as_deref()),
+        };
+        Some(match page {
+            Some(page) => Answer::written(&id, &page),
+            None => no_cursor(&id),
+        })
+    }))
+}
+
+/// The answer to a cursor that no page of ours gave.
+pub fn no_cursor(id: &Id) -> Answer {
+    let message =
+        "`cursor` leads nowhere; take the `nextCursor` of the page before, or none to begin";
+    Answer::error(Some(id), super::codes::INVALID_PARAMS, message)
+}
+
+/// The same page of a list that is about to change.
+fn unfinished(view: &View, revision: Revision, cursor: Option<&str>) -> Option<Bytes> {
+    let mut pages = match revision.is_stateless() {
+        true => newest(view),
+        false => older(view),
+    };
+    let mut page = pages.nth(cursor.map_or(Some(0), page_of)?)?;
+    page["ttlMs"] = 0.into();
+    Some(Bytes::from(page.to_string()))
+}
+
+/// The result of `tools/list` as bytes, from where a cursor of ours leads; nothing where it leads nowhere.
+fn tools<'a>(view: &'a View, revision: Revision, cursor: Option<&str>) -> Option<&'a Bytes> {
+    let pages = match revision.is_stateless() {
         true => &view.derived(newest_list).0,
         false => &view.derived(older_list).0,
-    }
+    };
+    let page = match cursor {
+        None => 0,
+        Some(cursor) => page_of(cursor)?,
+    };
+    pages.get(page)
+}
+
+/// What leads to a page. A list that changes in between is told of, so its pages may be told by their number.
+fn cursor_of(page: usize) -> String {
+    format!("page-{page}")
+}
+
+fn page_of(cursor: &str) -> Option<usize> {
+    let page = cursor.strip_prefix("page-")?.parse().ok()?;
+    (page > 0 && cursor_of(page) == cursor).then_some(page)
 }
 
 /// The arguments of a tool that travel in headers too.
@@ -33,18 +113,42 @@ pub fn headers_of<'a>(view: &'a View, tool: &str) -> &'a [ParamHeader] {
 }
 
 fn newest_list(view: &View) -> NewestList {
-    let mut result = result(convert::tools(view));
-    result["resultType"] = super::COMPLETE.into();
-    NewestList(Bytes::from(result.to_string()))
+    let pages = newest(view).map(|page| Bytes::from(page.to_string()));
+    NewestList(pages.collect())
 }
 
 fn older_list(view: &View) -> OlderList {
-    let tools = convert::tools(view).into_iter().map(older::tool);
-    OlderList(Bytes::from(result(tools.collect()).to_string()))
+    let pages = older(view).map(|page| Bytes::from(page.to_string()));
+    OlderList(pages.collect())
 }
 
-fn result(tools: Vec<Value>) -> Value {
-    json!({"tools": tools, "ttlMs": TTL_MS, "cacheScope": "private"})
+/// The pages of a list, one after the other.
+type Pages = Box<dyn Iterator<Item = Value>>;
+
+fn newest(view: &View) -> Pages {
+    Box::new(pages(convert::tools(view)).map(|mut page| {
+        page["resultType"] = super::COMPLETE.into();
+        page
+    }))
+}
+
+fn older(view: &View) -> Pages {
+    let tools = convert::tools(view).into_iter().map(older::tool);
+    Box::new(pages(tools.collect()))
+}
+
+/// The results that make up a list; one at least.
+fn pages(mut tools: Vec<Value>) -> impl Iterator<Item = Value> {
+    let count = tools.len().div_ceil(PAGE).max(1);
+    (1..=count).map(move |next| {
+        let rest = tools.split_off(tools.len().min(PAGE));
+        let page = std::mem::replace(&mut tools, rest);
+        let mut result = json!({"tools": page, "ttlMs": TTL_MS, "cacheScope": "private"});
+        if next < count {
+            result["nextCursor"] = cursor_of(next).into();
+        }
+        result
+    })
 }
 
 fn in_headers(view: &View) -> HeaderIndex {

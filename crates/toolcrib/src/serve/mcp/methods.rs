@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use toolcrib_core::{BoxFuture, CallError};
+use toolcrib_core::{BoxFuture, CallError, Loading, Seen};
 
 use super::asker::Asker;
 use super::conversation::{Conversation, Outlet};
-use super::message::Request;
+use super::message::{Id, Request};
 use super::reply::{Answer, array};
 use super::revision::Revision;
-use super::{COMPLETE, Mcp, call, codes, lists, resources, subscribe};
+use super::{COMPLETE, GREETING, Mcp, call, codes, lists, resources, subscribe};
 use crate::serve::auth::Who;
 use crate::serve::convert;
 
@@ -52,6 +52,8 @@ pub struct Channel {
     pub conversation: Option<Arc<Conversation>>,
     /// Where messages about the request go before its answer. None where the client wants none.
     pub outlet: Option<Outlet>,
+    /// The list that the client has seen last, where somebody tells it of another.
+    pub seen: Seen,
 }
 
 impl Mcp {
@@ -67,19 +69,22 @@ impl Mcp {
         };
         match &*request.method {
             "tools/call" => call::begin(self, asker, channel, &request),
-            "tools/list" => {
-                let view = self.served.view(&asker.who);
-                let list = lists::tools(&view, asker.revision);
-                Reply::Now(Answer::written(&request.id, list))
-            }
+            "tools/list" => lists::begin(self, asker, &channel.seen, &request),
             "ping" if !stateless => now(json!({})),
             "server/discover" => {
-                // Always in the words of the revision that brought it.
-                let result = finished(self.discovered(&asker.who), Revision::STATELESS);
-                Reply::Now(Answer::result(&request.id, &result))
+                let who = asker.who.clone();
+                self.after_the_first_look(request.id, move |mcp| {
+                    // Always in the words of the revision that brought it.
+                    finished(mcp.discovered(&who), Revision::STATELESS)
+                })
             }
             "subscriptions/listen" if stateless => subscribe::begin(self, asker, channel, request),
-            "resources/list" => now(cached(json!({"resources": []}), asker.revision)),
+            "resources/list" | "resources/templates/list"
+                if request.params.get("cursor").is_some() =>
+            {
+                Reply::Now(lists::no_cursor(&request.id))
+            }
+            "resources/list" => resources::list(self, asker, &request),
             "resources/templates/list" => now(resources::templates()),
             "resources/read" => resources::read(self, asker, &request),
             "completion/complete" => now(json!({"completion": {"values": []}})),
@@ -91,6 +96,28 @@ impl Mcp {
                 Reply::error(&request, codes::METHOD_NOT_FOUND, &shown)
             }
         }
+    }
+
+    /// Answers `initialize`.
+    pub fn greet(self: &Arc<Mcp>, asker: Asker, id: Id) -> Reply {
+        self.after_the_first_look(id, move |mcp| mcp.greeting(&asker))
+    }
+
+    /// Answers at once, but for the moment that the first look at the tools takes.
+    fn after_the_first_look(
+        self: &Arc<Mcp>,
+        id: Id,
+        result: impl FnOnce(&Mcp) -> Value + Send + 'static,
+    ) -> Reply {
+        if self.served.crib.loading() > Loading::Opening {
+            return Reply::Now(Answer::result(&id, &result(self)));
+        }
+        let mcp = self.clone();
+        Reply::Later(Box::pin(async move {
+            let looked = mcp.served.crib.loaded(Loading::Describing);
+            let _ = tokio::time::timeout(GREETING, looked).await;
+            Some(Answer::result(&id, &result(&mcp)))
+        }))
     }
 
     /// The result of `initialize`.

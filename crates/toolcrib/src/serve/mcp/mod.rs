@@ -31,7 +31,6 @@ mod stream;
 mod subscribe;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use self::session::Sessions;
@@ -40,6 +39,11 @@ use super::Served;
 pub use self::http::door;
 pub use self::lines::{lines, lines_until};
 
+/// A name for a connection, for what its calls have in common.
+pub fn new_session() -> Arc<str> {
+    uuid::Uuid::now_v7().to_string().into()
+}
+
 /// What every result of 2026-07-28 says.
 const COMPLETE: &str = "complete";
 
@@ -47,35 +51,16 @@ const COMPLETE: &str = "complete";
 pub struct Mcp {
     served: Arc<Served>,
     sessions: Sessions,
-    /// The first catalog stands; from then on nobody has to look.
-    loaded: AtomicBool,
 }
 
-/// How long a request waits for the first catalog. Clients that were there before a restart ask at once.
-const LOADING: Duration = Duration::from_secs(10);
+/// How long `initialize` waits for the first look at the tools, of which it tells a little.
+const GREETING: Duration = Duration::from_millis(50);
 
 impl Mcp {
     pub fn new(served: Arc<Served>) -> Arc<Mcp> {
         Arc::new(Mcp {
             served,
             sessions: Sessions::default(),
-            loaded: AtomicBool::new(false),
         })
-    }
-
-    /// Waits until the tools are there, so that nobody is told of a tool that there is none.
-    async fn loaded(&self) {
-        if self.loaded.load(Ordering::Acquire) {
-            return;
-        }
-        // Where nobody tells, it was loaded before anybody could ask.
-        let Some(mut ready) = self.served.ready.clone() else {
-            return;
-        };
-        let loaded = ready.wait_for(|ready| ready.loaded);
-        // Who never gets ready says so at `/readyz`, and serves what there is.
-        if let Ok(Ok(_)) = tokio::time::timeout(LOADING, loaded).await {
-            self.loaded.store(true, Ordering::Release);
-        }
     }
 }

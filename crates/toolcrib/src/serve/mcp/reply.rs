@@ -20,7 +20,7 @@ impl Answer {
     pub fn result(id: &Id, result: &impl Serialize) -> Answer {
         let mut body = begin(id, 256);
         if let Err(error) = serde_json::to_writer(&mut body, result) {
-            let reason = format!("the result is no JSON: {error}");
+            let reason = format!("the result is not JSON: {error}");
             return Answer::error(Some(id), codes::INTERNAL, &reason);
         }
         body.push(b'}');

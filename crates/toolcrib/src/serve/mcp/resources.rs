@@ -9,6 +9,7 @@ use super::methods::{Reply, cached, finished};
 use super::reply::Answer;
 use super::{Mcp, codes};
 use crate::serve::convert::TTL_MS;
+use crate::wire::rfc3339;
 
 /// How much of a kept output one `resources/read` gives.
 const PAGE: usize = 1_024 * 1_024;
@@ -23,6 +24,36 @@ pub fn templates() -> Value {
         "mimeType": "text/plain",
     });
     json!({"resourceTemplates": [template], "ttlMs": TTL_MS, "cacheScope": "private"})
+}
+
+/// How many kept outputs are listed, newest first.
+const LISTED: usize = 100;
+
+/// The kept outputs of whoever asks.
+pub fn list(mcp: &Mcp, asker: &Asker, request: &Request) -> Reply {
+    let (request_id, revision) = (request.id.clone(), asker.revision);
+    let (outputs, agent) = (
+        mcp.served.crib.outputs().clone(),
+        asker.who.agent().to_owned(),
+    );
+    Reply::Later(Box::pin(async move {
+        let kept = outputs.list(&agent, LISTED).await.into_iter();
+        let resources = kept.map(|output| {
+            let (id, size) = (&output.id, output.bytes);
+            let kept = rfc3339(output.at_ms);
+            json!({
+                "uri": format!("{OUTPUTS}{id}"),
+                "name": format!("output {id}"),
+                "title": format!("Output of {size} bytes, kept at {kept}"),
+                "mimeType": "text/plain",
+                "size": size,
+                "annotations": {"lastModified": kept},
+            })
+        });
+        let resources: Vec<Value> = resources.collect();
+        let result = cached(json!({"resources": resources}), revision);
+        Some(Answer::result(&request_id, &finished(result, revision)))
+    }))
 }
 
 pub fn read(mcp: &Mcp, asker: &Asker, request: &Request) -> Reply {

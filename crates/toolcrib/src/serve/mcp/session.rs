@@ -34,6 +34,13 @@ pub struct Session {
     nonce: Arc<str>,
 }
 
+impl Session {
+    /// What no other session has. It is no key: whoever knows it has no session.
+    pub fn name(&self) -> &Arc<str> {
+        &self.nonce
+    }
+}
+
 /// What is signed. Names are short because every request carries them.
 #[derive(Serialize, Deserialize)]
 struct Claims<'a> {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -16,6 +16,8 @@ pub const MAX_BODY: usize = 10 * 1_024 * 1_024;
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long nothing of it may come: its sender has gone silent.
+const BODY_PAUSE: Duration = Duration::from_secs(10);
 
 /// How much of a body that is too large is read and thrown away, so that its sender gets to read the answer:
 /// a connection closed with unread bytes is reset, and the answer may be lost.
@@ -29,34 +31,41 @@ const SHAPE: &str = "send a JSON object such as {\"arguments\": {\"name\": \"val
 pub async fn read(body: Body) -> Result<Bytes, CallError> {
     match tokio::time::timeout(BODY_TIMEOUT, collect(body)).await {
         Ok(read) => read,
-        Err(_) => {
-            let message = format!(
-                "the body did not arrive within {} s",
-                BODY_TIMEOUT.as_secs()
-            );
-            Err(bad_request(message).hint("send the whole body at once"))
-        }
+        Err(_) => Err(late(BODY_TIMEOUT)),
+    }
+}
+
+fn late(limit: Duration) -> CallError {
+    let seconds = limit.as_secs();
+    let message =
+        format!("the body did not arrive: nothing more came for {seconds} s, or not all of it");
+    bad_request(message).hint("send the whole body at once")
+}
+
+/// The next part of a body, where it comes in time.
+async fn next(chunks: &mut BodyDataStream) -> Result<Option<Bytes>, CallError> {
+    match tokio::time::timeout(BODY_PAUSE, chunks.next()).await {
+        Ok(chunk) => chunk.transpose().map_err(broken),
+        Err(_) => Err(late(BODY_PAUSE)),
     }
 }
 
 async fn collect(body: Body) -> Result<Bytes, CallError> {
     let mut chunks = body.into_data_stream();
     // Nearly every body is one chunk, which is taken as it came.
-    let first = match chunks.next().await {
-        None => return Ok(Bytes::new()),
-        Some(first) => first.map_err(broken)?,
+    let Some(first) = next(&mut chunks).await? else {
+        return Ok(Bytes::new());
     };
-    let Some(second) = chunks.next().await else {
+    let Some(second) = next(&mut chunks).await? else {
         return within(first.len()).map(|()| first);
     };
     let mut whole = Vec::from(first);
-    whole.extend_from_slice(&second.map_err(broken)?);
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(broken)?;
+    whole.extend_from_slice(&second);
+    while let Some(chunk) = next(&mut chunks).await? {
         if whole.len() + chunk.len() > MAX_BODY {
             let mut seen = whole.len() + chunk.len();
             drop(whole);
-            while let Some(Ok(more)) = chunks.next().await {
+            while let Ok(Some(more)) = next(&mut chunks).await {
                 seen += more.len();
                 if seen > MAX_DISCARD {
                     break;
@@ -159,6 +168,25 @@ mod tests {
                 CallBody::default()
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sender_that_goes_silent_is_not_waited_for() {
+        let begun = tokio::time::Instant::now();
+        let first = futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{"))]);
+        let body = Body::from_stream(first.chain(futures_util::stream::pending()));
+        let error = read(body).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::BadRequest, "{error}");
+        assert_eq!(begun.elapsed(), BODY_PAUSE);
+        // One that sends a little now and then has its time too.
+        let drops = futures_util::stream::unfold((), async |()| {
+            // sleeps: a sender that takes its time, on a clock that does not
+            tokio::time::sleep(Duration::from_secs(9)).await;
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ()))
+        });
+        let error = read(Body::from_stream(drops)).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::BadRequest, "{error}");
+        assert_eq!(begun.elapsed(), BODY_PAUSE + BODY_TIMEOUT);
     }
 
     #[test]

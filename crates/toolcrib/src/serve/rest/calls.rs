@@ -18,6 +18,8 @@ use crate::wire::{ErrorView, RecordList, RecordView};
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1_000;
+/// What stands for every project.
+pub const ALL_PROJECTS: &str = "*";
 
 /// Which calls to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -30,6 +32,9 @@ pub struct Filter {
     client: Option<String>,
     /// Only calls of this agent.
     agent: Option<String>,
+    /// Only calls in this project: its root, or `*` for all; the project that is served when it is not given.
+    #[param(example = "*")]
+    project: Option<String>,
     /// Only calls that ended so: `ok`, `failed`, or an error code.
     #[param(example = "failed")]
     outcome: Option<String>,
@@ -38,9 +43,9 @@ pub struct Filter {
     since: Option<String>,
     /// Only calls that began before this moment.
     until: Option<String>,
-    /// At most so many (1 to 1000; 100 when it is not given).
+    /// At most this many (1 to 1000; 100 if not given).
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// Where the previous page ended: its `next`.
     cursor: Option<String>,
 }
 
@@ -48,10 +53,10 @@ pub struct Filter {
 #[utoipa::path(
     get, path = "/calls", tag = "calls", operation_id = "listCalls", params(Filter),
     responses(
-        (status = 200, body = RecordList),
+        (status = 200, description = "A page of calls, newest first", body = RecordList),
         (status = 400, description = "`bad_request`: a filter is unknown or has no such value", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn list(
@@ -60,25 +65,26 @@ pub async fn list(
 ) -> Result<Response, ErrorResponse> {
     let asked = queried(
         filter,
-        "it takes `tool`, `client`, `agent`, `outcome`, `since`, `until`, `limit` and `cursor`",
+        "it takes `tool`, `client`, `agent`, `project`, `outcome`, `since`, `until`, `limit` and `cursor`",
     )?;
     let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         let error = bad_request(format!("`limit` must be from 1 to {MAX_LIMIT}"));
-        return Err(error.hint("take `next` as `cursor` to read on").into());
+        return Err(error.hint("use `next` as `cursor` to read on").into());
     }
     let cursor: Option<CallCursor> = match asked.cursor.as_deref().map(str::parse) {
         None => None,
         Some(Ok(cursor)) => Some(cursor),
         Some(Err(error)) => {
             let error = bad_request(format!("`cursor`: {error}"));
-            return Err(error.hint("take the `next` of the page before").into());
+            return Err(error.hint("use the `next` of the previous page").into());
         }
     };
     let filter = CallFilter {
         tool: asked.tool,
         client: asked.client,
         agent: asked.agent,
+        project: project(&served, asked.project),
         ending: asked.outcome.as_deref().map(ending).transpose()?,
         since_ms: asked.since.as_deref().map(moment).transpose()?,
         until_ms: asked.until.as_deref().map(moment).transpose()?,
@@ -95,11 +101,11 @@ pub async fn list(
     get, path = "/calls/{id}", tag = "calls", operation_id = "showCall",
     params(("id" = String, Path, description = "`id` in the list, or `callId` in events")),
     responses(
-        (status = 200, body = RecordView),
+        (status = 200, description = "The call", body = RecordView),
         (status = 400, description = "`bad_request`: the id is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: no such call, or it is no longer on record", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn show(
@@ -130,6 +136,15 @@ fn calls(served: &Served) -> Result<Calls, CallError> {
     }
 }
 
+/// Which project is meant: the one that is named, that of this crib where none is, and none for all of them.
+pub fn project(served: &Served, named: Option<String>) -> Option<String> {
+    let own = || Some(served.project.as_ref()?.to_string_lossy().into_owned());
+    match named {
+        Some(named) if named == ALL_PROJECTS => None,
+        named => named.or_else(own),
+    }
+}
+
 fn ending(word: &str) -> Result<Ending, CallError> {
     match word {
         "ok" => Ok(Ending::Ok),
@@ -154,7 +169,7 @@ fn moment(text: &str) -> Result<u64, CallError> {
     // No store counts further, and no clock goes there.
     parsed.filter(|ms| *ms <= i64::MAX as u64).ok_or_else(|| {
         let text: String = text.chars().take(64).collect();
-        bad_request(format!("`{text}` is no moment"))
+        bad_request(format!("`{text}` is not a point in time"))
             .hint("write it as 2026-01-31T12:00:00Z, or as milliseconds since the epoch")
     })
 }

@@ -13,6 +13,7 @@ use toolcrib_core::store::{CustomTool, RegisteredStatus};
 use toolcrib_core::{CallError, ErrorCode};
 use utoipa::IntoParams;
 
+use super::tools::CheckQuery;
 use super::{ErrorResponse, bad_request, body, json, named, queried, tools};
 use crate::registrar::{By, Registrar, SavedTool};
 use crate::serve::Served;
@@ -34,10 +35,10 @@ pub struct Filter {
     /// Only tools of this status: `active`, `inactive` or `error`.
     #[param(example = "active")]
     status: Option<String>,
-    /// At most so many tools (1 to 1000, 100 when it is not given).
+    /// At most this many tools (1 to 1000; 100 if not given).
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u64>,
-    /// Leave out so many at the beginning.
+    /// Skip this many at the beginning.
     #[param(minimum = 0)]
     offset: Option<u64>,
 }
@@ -92,10 +93,10 @@ async fn object(body: Body) -> Result<Map<String, Value>, CallError> {
 #[utoipa::path(
     get, path = "/custom-tools", tag = "custom-tools", operation_id = "listCustomTools", params(Filter),
     responses(
-        (status = 200, body = CustomToolList),
+        (status = 200, description = "A page of registered tools", body = CustomToolList),
         (status = 400, description = "`bad_request`: a filter is unknown or has no such value", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn list(
@@ -106,7 +107,7 @@ pub async fn list(
     let limit = filter.limit.unwrap_or(LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         let error = bad_request(format!("`limit` must be from 1 to {MAX_LIMIT}"));
-        return Err(error.hint("take `offset` to see the next page").into());
+        return Err(error.hint("use `offset` to see the next page").into());
     }
     let status = match filter.status.as_deref() {
         None => None,
@@ -138,11 +139,11 @@ pub async fn list(
     responses(
         (status = 201, description = "Registered: `active`, or `inactive` where `validate` was false", body = CustomToolView),
         (status = 400, description = "`bad_request`: a field is wrong, or the program is not valid; `data.errors` has the reasons", body = ErrorView),
-        (status = 403, description = "`denied`: registered tools are turned off, or your settings take the walls away from this name; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 403, description = "`denied`: registered tools are turned off, or your settings run this name without the sandbox; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 409, description = "`conflict`: a registered tool, a file's tool or a built-in tool has this name", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
         (status = 429, description = "`limit_reached`: too many programs are being validated", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn create(
@@ -160,11 +161,11 @@ pub async fn create(
     get, path = "/custom-tools/{name}", tag = "custom-tools", operation_id = "showCustomTool",
     params(("name" = String, Path, description = "The tool's name")),
     responses(
-        (status = 200, body = CustomToolView),
+        (status = 200, description = "The registered tool", body = CustomToolView),
         (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn show(
@@ -177,20 +178,20 @@ pub async fn show(
     Ok(json(StatusCode::OK, &view(registrar, tool)))
 }
 
-/// Changes a registered tool. Its program is looked at again where the change may matter to it.
+/// Changes a registered tool. Its program is validated again if the change may matter to it.
 #[utoipa::path(
     patch, path = "/custom-tools/{name}", tag = "custom-tools", operation_id = "updateCustomTool",
     params(("name" = String, Path, description = "The tool's name")),
     request_body(content = CustomToolUpdate, description = "At most 10 MB; only what is named is changed"),
     responses(
-        (status = 200, body = CustomToolView),
+        (status = 200, description = "The registered tool as it is now", body = CustomToolView),
         (status = 400, description = "`bad_request`: a field is wrong, a new name, or the program is not valid; nothing was changed", body = ErrorView),
-        (status = 403, description = "`denied`: registered tools are turned off, or your settings take the walls away from this name; `forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 403, description = "`denied`: registered tools are turned off, or your settings run this name without the sandbox; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
-        (status = 409, description = "`conflict`: somebody else changed it meanwhile", body = ErrorView),
+        (status = 409, description = "`conflict`: somebody else changed it in the meantime", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
         (status = 429, description = "`limit_reached`: too many programs are being validated", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn update(
@@ -215,7 +216,7 @@ pub async fn update(
         (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn remove(
@@ -226,17 +227,17 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Starts the tool's program and says whether it is what is stored. One that had failed and is well again serves again.
+/// Starts the tool's program and says whether it is what is stored. A tool that had failed serves again if it is valid.
 #[utoipa::path(
     post, path = "/custom-tools/{name}/validate", tag = "custom-tools", operation_id = "validateCustomTool",
     params(("name" = String, Path, description = "The tool's name")),
     responses(
-        (status = 200, body = ValidationView),
+        (status = 200, description = "What was found", body = ValidationView),
         (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
         (status = 403, description = "`denied`: registered tools are turned off; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
         (status = 429, description = "`limit_reached`: too many programs are being validated", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn validate(
@@ -247,23 +248,26 @@ pub async fn validate(
     Ok(json(StatusCode::OK, &ValidationView::from(examined)))
 }
 
-/// Asks the tool's process how it is, starting one if need be. Of a tool that is not `active`, what is known is told.
+/// Tells at once how the tool's process was when it was last asked. With `check=true` it is asked now, and started if need
+/// be, where the tool is `active`.
 #[utoipa::path(
     get, path = "/custom-tools/{name}/health", tag = "custom-tools", operation_id = "checkCustomTool",
-    params(("name" = String, Path, description = "The tool's name")),
+    params(("name" = String, Path, description = "The tool's name"), CheckQuery),
     responses(
-        (status = 200, body = CheckView),
-        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 200, description = "How the tool is", body = CheckView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8, or the query is unknown", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn health(
     State(served): State<Arc<Served>>,
     name: Result<Path<String>, PathRejection>,
+    query: Result<Query<CheckQuery>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let checked = registrar(&served)?.health(&named(name)?).await?;
+    let asked = tools::asked(query)?;
+    let checked = registrar(&served)?.health(&named(name)?, asked).await?;
     Ok(json(StatusCode::OK, &checked))
 }
 
@@ -275,16 +279,16 @@ pub async fn health(
     responses(
         (status = 200, description = "The outcome; `isError` when the tool reports failure", body = OutcomeView),
         (status = 202, description = "`approval_pending`: waits for a person", body = ErrorView),
-        (status = 400, description = "`bad_request`: the body is no such JSON", body = ErrorView),
+        (status = 400, description = "`bad_request`: the body is not the expected JSON", body = ErrorView),
         (status = 403, description = "`denied`: not granted; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such registered tool", body = ErrorView),
         (status = 409, description = "`conflict`: it is not `active`, so it is not in the catalog", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
-        (status = 422, description = "`invalid_arguments`: the tool's schema says no; `data` says where", body = ErrorView),
+        (status = 422, description = "`invalid_arguments`: the arguments do not fit the tool's schema; `data` says where", body = ErrorView),
         (status = 429, description = "`limit_reached`", body = ErrorView),
-        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+        (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
         (status = 502, description = "`crashed`: the worker died", body = ErrorView),
-        (status = 503, description = "`unavailable`: the tool can't be started, or the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the tool can't be started, or the store can't be used", body = ErrorView),
         (status = 504, description = "`timed_out`: the call was stopped at its deadline", body = ErrorView),
     )
 )]

@@ -28,9 +28,10 @@ pub struct Wanted {
 #[utoipa::path(
     get, path = "/tools/definitions", tag = "tools", operation_id = "toolDefinitions", params(Wanted),
     responses(
-        (status = 200, body = DefinitionList),
+        (status = 200, description = "The tools in the form that was asked for", body = DefinitionList),
         (status = 400, description = "`bad_request`: there is no such format", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
 pub async fn definitions(
@@ -40,6 +41,7 @@ pub async fn definitions(
 ) -> Result<Response, ErrorResponse> {
     let wanted = queried(wanted, "it takes `format`: openai, anthropic or mcp")?;
     let format = wanted.format.unwrap_or_default();
+    served.looked().await?;
     let view = served.view(&who);
     let made = view.derived(|_| Definitions::default());
     let made = match format {

@@ -24,7 +24,7 @@ const PAGE: &str = include_str!("../docs.html");
     responses(
         (status = 200, description = "The OpenAPI document", content_type = "application/json"),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+        (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
     )
 )]
 pub async fn openapi_json() -> Result<Response, ErrorResponse> {
@@ -81,7 +81,7 @@ pub async fn config_schema(State(served): State<Arc<Served>>) -> Result<Response
     }
 }
 
-/// Leads to the page that shows what is here.
+/// Redirects to the page that shows the routes.
 #[utoipa::path(
     get, path = "/", tag = "docs", operation_id = "home",
     responses(

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, stream};
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use toolcrib_core::{CallError, ErrorCode};
 
 use super::ErrorResponse;
+use crate::serve::feed::{Joined, SentEvent};
 use crate::serve::{MAX_LISTENERS, Served};
-use crate::wire::{ErrorView, LaggedView, event_json};
+use crate::wire::{ErrorView, LaggedView};
 
 /// A quiet stream says so this often; otherwise proxies and clients would take it for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -22,9 +24,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Streams events from now on: `tools_changed` (ChangeView), `tool_error` (ProblemView), `tool.start` (CallStartView),
 /// `tool.progress` (CallProgressView), `tool.complete` and `tool.failed` (CallEndView), `worker.spawn` and
 /// `worker.exit` (WorkerView), `status_changed` and `health_changed` (StandingView). A listener that is too slow
-/// gets `lagged` (LaggedView) and goes on. Events carry no arguments and no output.
+/// gets `lagged` (LaggedView) and goes on. Every event has an id: who sends it as `Last-Event-ID` gets what came after it,
+/// as far as that is kept, and `lagged` for the rest. Events carry no arguments and no output.
 #[utoipa::path(
     get, path = "/events", tag = "crib", operation_id = "listen",
+    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received")),
     responses(
         (status = 200, description = "Server-sent events; `data` is JSON", body = String, content_type = "text/event-stream"),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
@@ -33,14 +37,34 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 )]
 pub async fn listen(
     State(served): State<Arc<Served>>,
+    headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ErrorResponse> {
     // Listeners stay, so they get only a part of the connections there are.
     let place = served.listeners.clone().try_acquire_owned().map_err(|_| {
         let message = format!("{MAX_LISTENERS} listen already");
         CallError::new(ErrorCode::LimitReached, message).hint("close a stream that is not needed")
     })?;
-    let events = BroadcastStream::new(served.crib.changes())
-        .filter_map(async |event| server_sent(event).map(Ok))
+    let after = headers.get("last-event-id");
+    let after = after.and_then(|value| value.to_str().ok());
+    let Joined {
+        missed,
+        lost,
+        coming,
+    } = served.feed.join(&served.crib, after);
+    // How many are lost nobody knows where another process numbered them.
+    let lost = match lost {
+        Some(0) => None,
+        lost => Some(lagged(lost.unwrap_or(0))),
+    };
+    let missed = lost.into_iter().chain(missed.iter().map(server_sent));
+    let missed: Vec<Event> = missed.collect();
+    let coming = BroadcastStream::new(coming).map(|event| match event {
+        Ok(event) => server_sent(&event),
+        Err(BroadcastStreamRecvError::Lagged(missed)) => lagged(missed),
+    });
+    let events = stream::iter(missed)
+        .chain(coming)
+        .map(Ok)
         .take_until(served.shutdown.clone().cancelled_owned())
         .map(move |event| {
             // The place is given back with the stream.
@@ -50,19 +74,16 @@ pub async fn listen(
     Ok(Sse::new(Box::pin(events)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-fn server_sent(event: Result<toolcrib_core::Event, BroadcastStreamRecvError>) -> Option<Event> {
-    let (name, data) = match event {
-        Ok(event) => (event.name(), event_json(&event)),
-        Err(BroadcastStreamRecvError::Lagged(missed)) => {
-            ("lagged", serde_json::to_string(&LaggedView { missed }))
-        }
-    };
-    match data {
-        // JSON text holds no line break, which is all that the stream's form forbids.
-        Ok(data) => Some(Event::default().event(name).data(data)),
-        Err(error) => {
-            tracing::error!(%error, event = name, "an event could not be written as JSON");
-            None
-        }
-    }
+fn server_sent(event: &Arc<SentEvent>) -> Event {
+    let SentEvent { id, name, data, .. } = &**event;
+    // JSON text holds no line break, which is all that the stream's form forbids.
+    Event::default().id(id).event(name).data(data)
+}
+
+/// Some are missing. It has no id of its own: whoever goes on, goes on behind the last real one.
+fn lagged(missed: u64) -> Event {
+    let data = serde_json::to_string(&LaggedView { missed });
+    Event::default()
+        .event("lagged")
+        .data(data.unwrap_or_default())
 }

@@ -9,8 +9,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use toolcrib_core::CallError;
+use toolcrib_core::call::DEFAULT_AGENT;
 use utoipa::IntoParams;
 
+use super::calls::project;
 use super::{ErrorResponse, bad_request, body, json, named, queried};
 use crate::grantor::Grantor;
 use crate::serve::Served;
@@ -24,6 +26,10 @@ pub struct Filter {
     /// Only grants to tools of this name.
     #[param(example = "weather_lookup")]
     tool: Option<String>,
+    /// Only grants to tools of this project: its root, or `*` for all. When it is not given: those of the project that is
+    /// served, and those of your own tools.
+    #[param(example = "*")]
+    project: Option<String>,
 }
 
 fn grantor(served: &Served) -> Result<&Grantor, ErrorResponse> {
@@ -38,18 +44,31 @@ fn grantor(served: &Served) -> Result<&Grantor, ErrorResponse> {
 #[utoipa::path(
     get, path = "/grants", tag = "grants", operation_id = "listGrants", params(Filter),
     responses(
-        (status = 200, body = GrantList),
+        (status = 200, description = "The grants", body = GrantList),
         (status = 400, description = "`bad_request`: a filter is unknown", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn list(
     State(served): State<Arc<Served>>,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let filter = queried(filter, "it takes `tool`")?;
+    let filter = queried(filter, "it takes `tool` and `project`")?;
     let list = grantor(&served)?.list(filter.tool.as_deref()).await?;
+    let own = served.project.as_ref().map(|root| root.to_string_lossy());
+    let wanted = project(&served, filter.project.clone());
+    let named = filter.project.is_some();
+    let fits = |grant: &GrantView| match (&wanted, &grant.project) {
+        (None, _) => true,
+        (Some(wanted), Some(project)) => wanted == project,
+        (Some(_), None) => !named,
+    };
+    let views = list.into_iter().map(|grant| match &own {
+        Some(own) => GrantView::from(grant).within(own),
+        None => GrantView::from(grant),
+    });
+    let list: Vec<GrantView> = views.filter(fits).collect();
     Ok(json(StatusCode::OK, &GrantList::from(list)))
 }
 
@@ -63,7 +82,7 @@ pub async fn list(
         (status = 403, description = "`denied`: its project is not trusted; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`unknown_tool`: there is no such tool", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn create(
@@ -76,6 +95,9 @@ pub async fn create(
     if wanted.tool.is_empty() {
         return Err(bad_request("`tool` is missing").hint(shape).into());
     }
+    // What it declares is known once it is loaded.
+    served.looked().await?;
+    served.described(DEFAULT_AGENT, &wanted.tool).await;
     let grant = grantor(&served)?.give(&wanted).await?;
     Ok(json(StatusCode::CREATED, &GrantView::from(grant)))
 }
@@ -89,7 +111,7 @@ pub async fn create(
         (status = 400, description = "`bad_request`: the id is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such grant", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn remove(

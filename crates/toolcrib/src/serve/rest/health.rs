@@ -11,17 +11,21 @@ use super::{json, json_bytes};
 use crate::serve::Served;
 use crate::wire::{ErrorView, HealthView, ReadyView};
 
-/// Tells version, catalog version, project, and how many tools there are of each status.
+/// Gives version, catalog version, project, and how many tools have each status.
 #[utoipa::path(
     get, path = "/health", tag = "crib", operation_id = "health",
     responses(
-        (status = 200, body = HealthView),
+        (status = 200, description = "How the crib is", body = HealthView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
     )
 )]
 pub async fn health(State(served): State<Arc<Served>>) -> Response {
     let view = served.crib.owners_view();
     let ReadyView { status, reasons } = standing(&served).await;
+    let project_line = match &served.opened {
+        Some(opened) => Some(opened.project_line_now().await),
+        None => None,
+    };
     let counts = view.counts_by_status().into_iter();
     let counts: BTreeMap<String, usize> = counts
         .map(|(status, count)| (status.as_str().to_owned(), count))
@@ -35,6 +39,7 @@ pub async fn health(State(served): State<Arc<Served>>) -> Response {
             .project
             .as_ref()
             .map(|project| project.display().to_string()),
+        project_line,
         counts,
     };
     json(StatusCode::OK, &view)
@@ -52,7 +57,7 @@ pub async fn healthz() -> Response {
     json_bytes(StatusCode::OK, r#"{"status":"ok"}"#)
 }
 
-/// Says whether the first full catalog stands, and what does not work.
+/// Says whether the first full catalog is loaded, and what does not work.
 #[utoipa::path(
     get, path = "/readyz", tag = "crib", operation_id = "ready",
     responses(

@@ -18,20 +18,20 @@ use crate::wire::ErrorView;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Code {
-    /// The code that `toolcrib serve` printed; it counts once, for ten minutes.
+    /// The code that `toolcrib serve` printed; it works once and expires in ten minutes.
     code: String,
 }
 
-/// Logs a browser in: trades the code for a cookie, which counts for twelve hours.
+/// Logs a browser in: exchanges the code for a cookie, which is valid for twelve hours.
 #[utoipa::path(
     get, path = "/login", tag = "login", operation_id = "logIn", params(Code),
     responses(
         (status = 303, description = "Logged in; to `/`"),
         (status = 400, description = "`bad_request`: there is no code in the query", body = ErrorView),
-        (status = 401, description = "`unauthorized`: the code was used, is too old, or never was one", body = ErrorView),
+        (status = 401, description = "`unauthorized`: the code was used, has expired, or is unknown", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: this crib asks for no token", body = ErrorView),
-        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+        (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
     )
 )]
 pub async fn log_in(
@@ -51,7 +51,7 @@ pub async fn log_in(
     Ok((private(&cookie), Redirect::to("/")).into_response())
 }
 
-/// Ends a browser's login. A token that asks is not touched.
+/// Ends a browser's login. The caller's token is not touched.
 #[utoipa::path(
     post, path = "/logout", tag = "login", operation_id = "logOut",
     responses(

@@ -27,17 +27,17 @@ pub struct Part {
     /// The tool's name.
     #[param(example = "weather_lookup")]
     tool: String,
-    /// The `end` of what was read before; from the beginning when it is not given.
+    /// The `end` of what was read before; from the beginning if not given.
     from: Option<u64>,
-    /// At most so many bytes (0 to 65536), and of more than that the last ones.
+    /// At most this many bytes (0 to 65536); if there are more, the last ones.
     limit: Option<u64>,
 }
 
-/// Reads what a tool's worker said on stderr. What the tool was handed of secrets is not in it.
+/// Reads what a tool's worker said on stderr. Secrets that the tool was handed are not in it.
 #[utoipa::path(
     get, path = "/logs", tag = "tools", operation_id = "readLog", params(Part),
     responses(
-        (status = 200, body = LogView),
+        (status = 200, description = "A part of the log", body = LogView),
         (status = 400, description = "`bad_request`: the query can't be read, or the tool has no process of its own", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
@@ -52,7 +52,7 @@ pub async fn read(
     let limit = limit.unwrap_or(MAX_BYTES);
     if limit > MAX_BYTES {
         let error = bad_request(format!("`limit` must be from 0 to {MAX_BYTES}"));
-        return Err(error.hint("take `end` as `from` to read on").into());
+        return Err(error.hint("use `end` as `from` to read on").into());
     }
     let opened = opened(&served)?.clone();
     let log = log_of(&served, &opened, &tool)?;

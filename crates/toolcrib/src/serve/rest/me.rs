@@ -11,11 +11,11 @@ use crate::serve::Served;
 use crate::serve::auth::Who;
 use crate::wire::{ErrorView, MeView};
 
-/// Says who asks: how they are known, what they may do, for which agent, in which project.
+/// Says who asks: how they are known, what they may do, for which agent and in which project.
 #[utoipa::path(
     get, path = "/me", tag = "crib", operation_id = "me",
     responses(
-        (status = 200, body = MeView),
+        (status = 200, description = "Who asks", body = MeView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
     )
 )]

@@ -66,7 +66,7 @@ pub use body::{MAX_BODY, read};
         (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
         (name = "crib", description = "How the crib itself is doing"),
         (name = "docs", description = "This description"),
-        (name = "login", description = "Browsers come and go"),
+        (name = "login", description = "Browsers log in and out"),
     ),
     modifiers(&Schemes),
     // Those that no route answers with by itself: events, and parts of other shapes.
@@ -234,7 +234,7 @@ fn json_bytes(status: StatusCode, bytes: impl Into<axum::body::Body>) -> Respons
 /// What the crib was wired from, for those who look it over.
 fn opened(served: &Served) -> Result<&Arc<Opened>, ErrorResponse> {
     served.opened.as_ref().ok_or_else(|| {
-        CallError::unavailable("this server has nothing to look over")
+        CallError::unavailable("this server has nothing to examine")
             .hint("start one with `toolcrib serve`")
             .into()
     })

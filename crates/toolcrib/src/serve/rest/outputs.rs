@@ -36,8 +36,8 @@ const PAGE: u64 = 256 * 1_024;
         (status = 206, description = "The range", body = String, content_type = "text/plain; charset=utf-8"),
         (status = 400, description = "`bad_request`: the id is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 404, description = "`not_found`: no such output, or it was kept long enough", body = ErrorView),
-        (status = 416, description = "`bad_request`: the range lies outside; Content-Range says the size", body = ErrorView),
+        (status = 404, description = "`not_found`: no such output, or it has expired", body = ErrorView),
+        (status = 416, description = "`bad_request`: the range is outside the output; Content-Range says its size", body = ErrorView),
         (status = 500, description = "`internal`: the output can't be read", body = ErrorView),
     )
 )]
@@ -94,7 +94,7 @@ fn not_found() -> CallError {
 
 fn outside(total: u64) -> Response {
     let error = bad_request(format!(
-        "the range does not lie within the {total} bytes of the output"
+        "the range is not within the {total} bytes of the output"
     ))
     .hint("ask for one range such as `bytes=0-999`, `bytes=1000-` or `bytes=-500`");
     let refusal = ErrorResponse {

@@ -32,7 +32,7 @@ pub fn describe(paths: &mut Paths, scope: Scope) {
         let needed = SecurityRequirement::new(TOKEN, [scope.as_str()]);
         operation.security = Some(vec![needed]);
         let responses = &mut operation.responses.responses;
-        let unknown = error("`unauthorized`: no token, or none that counts".to_owned());
+        let unknown = error("`unauthorized`: no token, or one that is not valid".to_owned());
         responses
             .entry("401".to_owned())
             .or_insert(RefOr::T(unknown));

@@ -74,9 +74,9 @@ fn beyond(message: &str) -> CallError {
 #[utoipa::path(
     get, path = "/tokens", tag = "tokens", operation_id = "listTokens",
     responses(
-        (status = 200, body = TokenList),
+        (status = 200, description = "The tokens, without their secrets", body = TokenList),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn list(State(served): State<Arc<Served>>) -> Result<Response, ErrorResponse> {
@@ -86,18 +86,18 @@ pub async fn list(State(served): State<Arc<Served>>) -> Result<Response, ErrorRe
     Ok(json(StatusCode::OK, &TokenList { tokens, count }))
 }
 
-/// Makes a token, and tells it this once. It has no scope that the token shown lacks, is for the same agent, and ends no
-/// later. A browser's login does not suffice.
+/// Makes a token, and shows it once. It has no scope that the caller's token lacks, is for the same agent, and expires no
+/// later. A browser's login is not enough.
 #[utoipa::path(
     post, path = "/tokens", tag = "tokens", operation_id = "createToken",
     request_body(content = TokenCreate, description = "At most 10 MB"),
     responses(
-        (status = 201, description = "Made; `token` is told this once", body = TokenCreated),
+        (status = 201, description = "Made; `token` is shown once", body = TokenCreated),
         (status = 400, description = "`bad_request`: a field is wrong", body = ErrorView),
         (status = 403, description = "`forbidden`: more than the token shown has, a browser's login, or foreign Host or Origin", body = ErrorView),
-        (status = 409, description = "`conflict`: a token that counts has this name", body = ErrorView),
+        (status = 409, description = "`conflict`: a valid token has this name", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn create(
@@ -130,18 +130,17 @@ pub async fn create(
     Ok(answer)
 }
 
-/// Takes a token back, by its id or name. With a token, one that could have been made with it. A browser's login does not
-/// suffice.
+/// Revokes a token, by its id or name. With a token, only one that it could have made. A browser's login is not enough.
 #[utoipa::path(
     delete, path = "/tokens/{name}", tag = "tokens", operation_id = "revokeToken",
-    params(("name" = String, Path, description = "The token's id, or its name where one that counts has it")),
+    params(("name" = String, Path, description = "The token's id, or its name where a valid token has it")),
     responses(
-        (status = 200, body = TokenRevoked),
+        (status = 200, description = "The token that no longer counts", body = TokenRevoked),
         (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: it has more than the token shown, a browser's login, or foreign Host or Origin", body = ErrorView),
-        (status = 404, description = "`not_found`: there is no such token that counts", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such valid token", body = ErrorView),
         (status = 409, description = "`conflict`: several have this name", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn remove(
@@ -188,10 +187,12 @@ fn checked(wanted: TokenCreate, authority: &Authority) -> Result<NewToken, CallE
         scopes: scopes.names(),
         agent,
         expires_ms: seconds.map(ends),
+        made_by: None,
     };
     if let Authority::Token(own) = authority {
         new.agent = new.agent.or(own.agent.clone());
         new.expires_ms = new.expires_ms.or(own.expires_ms);
+        new.made_by = Some(own.id.clone());
     }
     match authority.holds(scopes, new.agent.as_deref(), new.expires_ms) {
         true => Ok(new),
@@ -240,7 +241,7 @@ async fn find(tokens: &Tokens, name: &str) -> Result<Token, CallError> {
             Err(CallError::new(ErrorCode::Conflict, message).hint(hint))
         }
         (None, _) => {
-            let message = format!("there is no token `{shown}` that counts");
+            let message = format!("there is no valid token `{shown}`");
             Err(CallError::new(ErrorCode::NotFound, message)
                 .hint("`toolcrib token list` shows them all"))
         }
@@ -262,7 +263,7 @@ fn label(what: &str, text: &str) -> Result<String, CallError> {
         return Ok(text.to_owned());
     }
     let message = format!("the {what} of a token is 1 to {MAX_NAME} characters on one line");
-    Err(bad_request(message).hint("take a word such as `ci` or `claude`"))
+    Err(bad_request(message).hint("use a word such as `ci` or `claude`"))
 }
 
 #[cfg(test)]
@@ -289,6 +290,7 @@ mod tests {
                 created_ms: 0,
                 last_used_ms: None,
                 revoked_ms: None,
+                made_by: None,
             })
         };
         let make = |authority: &Authority, scopes: &[&str], agent: Option<&str>, seconds| {

@@ -1,5 +1,6 @@
 //! Tools over REST: the catalog, its problems, reloads, and calls.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -8,6 +9,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use futures_util::FutureExt;
 use serde::Deserialize;
 use toolcrib_core::{CallError, SourceKind, Status, View};
 use utoipa::IntoParams;
@@ -17,7 +19,7 @@ use crate::serve::auth::Who;
 use crate::serve::{CLIENT, COMMANDS, Served};
 use crate::surface::{ClientIds, SurfaceCall};
 use crate::wire::{
-    CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
+    Asked, CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
 };
 
 /// The largest page; who wants more at once asks for the whole, which is kept ready.
@@ -28,17 +30,17 @@ const MAX_LIMIT: usize = 1_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Filter {
-    /// At most so many tools (1 to 1000); the whole list when it is not given.
+    /// At most this many tools (1 to 1000); the whole list if not given.
     limit: Option<usize>,
-    /// Leave out so many at the beginning.
+    /// Skip this many at the beginning.
     offset: Option<usize>,
     /// Only tools of this source.
     #[param(example = "plugin")]
     source: Option<String>,
-    /// Only tools of this status: `active`, `untrusted`, `denied` or `error`.
+    /// Only tools of this status: `active`, `loading`, `untrusted`, `denied` or `error`.
     #[param(example = "active")]
     status: Option<String>,
-    /// Also name the files that hold no tool.
+    /// Also name the files without a tool.
     idle: Option<bool>,
 }
 
@@ -46,9 +48,10 @@ pub struct Filter {
 #[utoipa::path(
     get, path = "/tools", tag = "tools", operation_id = "listTools", params(Filter),
     responses(
-        (status = 200, body = ToolList),
+        (status = 200, description = "The tools", body = ToolList),
         (status = 400, description = "`bad_request`: a filter is unknown or has no such value", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
 pub async fn list(
@@ -60,6 +63,7 @@ pub async fn list(
         filter,
         "it takes `limit`, `offset`, `source`, `status` and `idle`",
     )?;
+    served.looked().await?;
     if filter == Filter::default() {
         let standings = served.crib.events().standings();
         let view = served.view(&who);
@@ -142,10 +146,11 @@ impl WholeList {
     get, path = "/tools/{name}", tag = "tools", operation_id = "showTool",
     params(("name" = String, Path, description = "The tool's name")),
     responses(
-        (status = 200, body = ToolView),
+        (status = 200, description = "The tool", body = ToolView),
         (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
+        (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
 pub async fn show(
@@ -154,34 +159,57 @@ pub async fn show(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
+    served.looked().await?;
     let view = served.view(&who);
     let tool = view.find(&name)?;
     Ok(json(StatusCode::OK, &ToolView::from(tool.as_ref())))
 }
 
-/// Asks a tool's process how it is, starting one if need be.
+/// Whether the process is asked.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct CheckQuery {
+    /// Ask the process now, starting one if need be, instead of telling what is known.
+    check: Option<bool>,
+}
+
+/// What the query of a health route asks for.
+pub fn asked(query: Result<Query<CheckQuery>, QueryRejection>) -> Result<Asked, ErrorResponse> {
+    let query = queried(query, "it takes `check`, which is true or false")?;
+    Ok(match query.check {
+        Some(true) => Asked::Now,
+        Some(false) | None => Asked::Before,
+    })
+}
+
+/// Tells at once how a tool's process was when it was last asked. With `check=true` it is asked now, and started if need
+/// be.
 #[utoipa::path(
     get, path = "/tools/{name}/health", tag = "tools", operation_id = "checkTool",
-    params(("name" = String, Path, description = "The tool's name")),
+    params(("name" = String, Path, description = "The tool's name"), CheckQuery),
     responses(
-        (status = 200, body = CheckView),
-        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
+        (status = 200, description = "How the tool is", body = CheckView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8, or the query is unknown", body = ErrorView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
+        (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
 pub async fn check(
     State(served): State<Arc<Served>>,
     who: Who,
     name: Result<Path<String>, PathRejection>,
+    query: Result<Query<CheckQuery>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let name = named(name)?;
+    let (name, asked) = (named(name)?, asked(query)?);
+    served.looked().await?;
     let view = served.view(&who);
     let tool = view.find(&name)?;
-    Ok(json(StatusCode::OK, &CheckView::of(tool).await))
+    Ok(json(StatusCode::OK, &CheckView::of(tool, asked).await))
 }
 
-/// Calls a tool. A tool that reports failure answers 200 with `isError`. A call goes on when its client goes away.
+/// Calls a tool. A tool that reports failure answers 200 with `isError`. A call continues when its client goes away, unless it is `attached`.
 #[utoipa::path(
     post, path = "/tools/{name}/call", tag = "tools", operation_id = "callTool",
     params(("name" = String, Path, description = "The tool's name")),
@@ -189,13 +217,13 @@ pub async fn check(
     responses(
         (status = 200, description = "The outcome; `isError` when the tool reports failure", body = OutcomeView),
         (status = 202, description = "`approval_pending`: waits for a person", body = ErrorView),
-        (status = 400, description = "`bad_request`: the body is no such JSON", body = ErrorView),
+        (status = 400, description = "`bad_request`: the body is not the expected JSON", body = ErrorView),
         (status = 403, description = "`denied`: not trusted or not granted; `forbidden`: foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
-        (status = 422, description = "`invalid_arguments`: the tool's schema says no; `data` says where", body = ErrorView),
+        (status = 422, description = "`invalid_arguments`: the arguments do not fit the tool's schema; `data` says where", body = ErrorView),
         (status = 429, description = "`limit_reached`", body = ErrorView),
-        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+        (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
         (status = 502, description = "`crashed`: the worker died", body = ErrorView),
         (status = 503, description = "`unavailable`: the tool can't be started", body = ErrorView),
         (status = 504, description = "`timed_out`: the call was stopped at its deadline", body = ErrorView),
@@ -212,7 +240,7 @@ pub async fn call(
     run(served, &who, tool, body).await
 }
 
-/// One call, in a task of its own.
+/// One call, in a task of its own or attached to its connection.
 pub async fn run(
     served: Arc<Served>,
     who: &Who,
@@ -224,7 +252,9 @@ pub async fn run(
         run_id,
         session_id,
         message_id,
+        attached,
     } = body;
+    served.looked().await?;
     let client = if who.is_owner() { COMMANDS } else { CLIENT };
     let call = SurfaceCall::new(who.caller(client), tool, arguments).with_ids(ClientIds {
         call: None,
@@ -233,15 +263,17 @@ pub async fn run(
     });
     let call_id = call.id().clone();
     let running = served.call(call);
-    // A task of its own: hyper drops this function's future when the client goes away, and the call goes on.
-    let ended = tokio::spawn(async move {
-        tokio::select! {
-            ended = running => ended,
-            () = served.given_up.cancelled() => Err(CallError::unavailable("the crib is shutting down")
-                .hint("call again once it serves")),
+    // Hyper drops this function's future when the client goes away, and with it a call that is attached. Any other goes
+    // on in a task of its own.
+    let ended = match attached {
+        true => {
+            let ended = AssertUnwindSafe(running).catch_unwind().await;
+            ended.map_err(|_| "it panicked".to_owned())
         }
-    })
-    .await;
+        false => tokio::spawn(running)
+            .await
+            .map_err(|error| error.to_string()),
+    };
     match ended {
         Ok(Ok(answer)) => Ok(json(StatusCode::OK, &OutcomeView::from(answer.outcome))),
         Ok(Err(error)) => Err(error.into()),
@@ -249,7 +281,7 @@ pub async fn run(
             tracing::error!(%error, call = %call_id, "a call ended in a panic");
             Err(CallError::internal("the call failed inside Toolcrib")
                 .hint(format!(
-                    "this is a bug of ours; the server's log says more under call {call_id}"
+                    "this is a bug in Toolcrib; the server's log says more under call {call_id}"
                 ))
                 .into())
         }
@@ -260,24 +292,32 @@ pub async fn run(
 #[utoipa::path(
     get, path = "/tools/errors", tag = "tools", operation_id = "listErrors",
     responses(
-        (status = 200, body = ProblemList),
+        (status = 200, description = "What did not load", body = ProblemList),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
-pub async fn errors(State(served): State<Arc<Served>>, who: Who) -> Response {
-    json(StatusCode::OK, &ProblemList::from(&*served.view(&who)))
+pub async fn errors(
+    State(served): State<Arc<Served>>,
+    who: Who,
+) -> Result<Response, ErrorResponse> {
+    served.looked().await?;
+    let problems = ProblemList::from(&*served.view(&who));
+    Ok(json(StatusCode::OK, &problems))
 }
 
-/// Looks at every source again. Answers when the new catalog stands.
+/// Reads every source again. Answers when the new catalog is loaded.
 #[utoipa::path(
     post, path = "/tools/reload", tag = "tools", operation_id = "reloadTools",
     responses(
-        (status = 200, body = ReloadView),
+        (status = 200, description = "What changed", body = ReloadView),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
+        (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
+        (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
 pub async fn reload(State(served): State<Arc<Served>>) -> Result<Response, ErrorResponse> {
+    served.looked().await?;
     // A task of its own: a reload that was begun is brought to its end, whoever stopped waiting for it.
     match tokio::spawn((served.reload)()).await {
         Ok(change) => Ok(json(
@@ -287,7 +327,7 @@ pub async fn reload(State(served): State<Arc<Served>>) -> Result<Response, Error
         Err(error) => {
             tracing::error!(%error, "a reload ended in a panic");
             Err(CallError::internal("the reload failed inside Toolcrib")
-                .hint("this is a bug of ours; the server's log says more")
+                .hint("this is a bug in Toolcrib; the server's log says more")
                 .into())
         }
     }

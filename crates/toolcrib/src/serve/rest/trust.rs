@@ -47,9 +47,9 @@ fn reaches(who: &Who) -> Reaches {
 #[utoipa::path(
     get, path = "/trust", tag = "trust", operation_id = "listTrust",
     responses(
-        (status = 200, body = TrustList),
+        (status = 200, description = "The projects that are trusted", body = TrustList),
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn list(State(served): State<Arc<Served>>, who: Who) -> Result<Response, ErrorResponse> {
@@ -57,18 +57,17 @@ pub async fn list(State(served): State<Arc<Served>>, who: Who) -> Result<Respons
     Ok(json(StatusCode::OK, &list))
 }
 
-/// Says yes to the code of the project that is served, and grants what its tools declare, as they are now. A browser's
-/// login does not suffice.
+/// Trusts the project that is served, and grants what its tools declare, as they are now. A browser's login is not enough.
 #[utoipa::path(
     post, path = "/trust", tag = "trust", operation_id = "trust",
     request_body(content = TrustCreate, description = "At most 10 MB; an empty body grants what the tools declare"),
     responses(
-        (status = 200, body = TrustGiven),
+        (status = 200, description = "What was trusted", body = TrustGiven),
         (status = 400, description = "`bad_request`: a field is wrong, or no project is served", body = ErrorView),
         (status = 403, description = "`denied`: others can change the project; `forbidden`: a browser's login, or foreign Host or Origin", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
-        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn create(
@@ -86,16 +85,16 @@ pub async fn create(
     Ok(json(StatusCode::OK, &ended(given.await)?))
 }
 
-/// Takes trust back from the project that is served, or from one tool in it, and with it what was granted there. A
-/// browser's login does not suffice.
+/// Takes trust back from the project that is served, or from one tool in it, and revokes what was granted there. A
+/// browser's login is not enough.
 #[utoipa::path(
     delete, path = "/trust", tag = "trust", operation_id = "untrust", params(Whose),
     responses(
-        (status = 200, body = TrustTaken),
+        (status = 200, description = "What is no longer trusted", body = TrustTaken),
         (status = 400, description = "`bad_request`: the query can't be read, or no project is served", body = ErrorView),
-        (status = 403, description = "`denied`: the path lies in another project; `forbidden`: a browser's login, or foreign Host or Origin", body = ErrorView),
-        (status = 500, description = "`internal`: a bug of ours", body = ErrorView),
-        (status = 503, description = "`unavailable`: the store is in trouble", body = ErrorView),
+        (status = 403, description = "`denied`: the path is in another project; `forbidden`: a browser's login, or foreign Host or Origin", body = ErrorView),
+        (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
+        (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
     )
 )]
 pub async fn remove(
@@ -124,7 +123,7 @@ fn ended<T>(
         .unwrap_or_else(|error| {
             tracing::error!(%error, "a change of trust ended in a panic");
             Err(CallError::internal("the change failed inside Toolcrib")
-                .hint("this is a bug of ours; the server's log says more"))
+                .hint("this is a bug in Toolcrib; the server's log says more"))
         })
         .map_err(ErrorResponse::from)
 }

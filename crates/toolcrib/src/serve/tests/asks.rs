@@ -68,7 +68,7 @@ impl Piped {
         let (ours, theirs) = tokio::io::duplex(64 * 1_024);
         let (input, output) = tokio::io::split(theirs);
         let handler = mcp::Mcp::new(server.served.clone());
-        tokio::spawn(mcp::lines(handler, input, output));
+        tokio::spawn(mcp::lines(handler, mcp::new_session(), input, output));
         let (read, input) = tokio::io::split(ours);
         let lines = BufReader::new(read).lines();
         let mut piped = Piped { lines, input };

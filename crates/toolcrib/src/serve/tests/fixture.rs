@@ -120,9 +120,7 @@ fn tools(gate: &Arc<Gate>) -> Vec<Tool> {
     late.spec.timeout = Some(Duration::from_millis(1));
     let mut plugin = tool("plugged", echo());
     plugin.source = SourceKind::Plugin;
-    plugin.access = Access::Untrusted {
-        project: "the-project".into(),
-    };
+    plugin.access = Access::untrusted("the-project");
     vec![
         tool("echo", echo()),
         tool("failing", failing),
@@ -137,12 +135,12 @@ fn tools(gate: &Arc<Gate>) -> Vec<Tool> {
 
 /// Kept outputs in memory, which also notes the largest page that was asked for.
 #[derive(Default)]
-pub struct Kept {
+pub struct OutputsInMemory {
     texts: Mutex<HashMap<String, (String, Vec<u8>)>>,
     pub largest_page: Mutex<usize>,
 }
 
-impl Outputs for Kept {
+impl Outputs for OutputsInMemory {
     fn keep<'a>(&'a self, owner: &'a str, text: &'a [u8]) -> BoxFuture<'a, io::Result<Whole>> {
         Box::pin(async move {
             let mut texts = self.texts.lock().unwrap();
@@ -184,6 +182,13 @@ impl Outputs for Kept {
             })
         })
     }
+
+    fn remove<'a>(&'a self, owner: &'a str, id: &'a OutputId) -> BoxFuture<'a, io::Result<()>> {
+        let mut texts = self.texts.lock().unwrap();
+        let kept = texts.remove(id.as_str()).filter(|(of, _)| of == owner);
+        let removed = kept.map(drop).ok_or(io::ErrorKind::NotFound.into());
+        Box::pin(std::future::ready(removed))
+    }
 }
 
 /// A server on a port of its own.
@@ -192,7 +197,7 @@ pub struct TestServer {
     pub address: SocketAddr,
     pub client: Client,
     pub gate: Arc<Gate>,
-    pub kept: Arc<Kept>,
+    pub kept: Arc<OutputsInMemory>,
     pub running: JoinHandle<io::Result<()>>,
 }
 
@@ -202,7 +207,10 @@ impl TestServer {
     }
 
     pub async fn with(change: impl FnOnce(Served) -> Served) -> TestServer {
-        let (gate, kept) = (Arc::new(Gate::default()), Arc::new(Kept::default()));
+        let (gate, kept) = (
+            Arc::new(Gate::default()),
+            Arc::new(OutputsInMemory::default()),
+        );
         let crib = Arc::new(Crib::new(
             kept.clone(),
             || 1_700_000_000_000,

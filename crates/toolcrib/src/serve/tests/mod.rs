@@ -2,6 +2,7 @@
 
 mod asks;
 pub(in crate::serve) mod fixture;
+mod opening;
 mod progress;
 mod refusals;
 mod routes;

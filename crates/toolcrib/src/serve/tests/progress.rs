@@ -69,7 +69,7 @@ async fn by_lines(server: &TestServer, era: &str, token: Option<Value>) -> Vec<V
     let (ours, theirs) = tokio::io::duplex(64 * 1_024);
     let (input, output) = tokio::io::split(theirs);
     let handler = mcp::Mcp::new(server.served.clone());
-    tokio::spawn(mcp::lines(handler, input, output));
+    tokio::spawn(mcp::lines(handler, mcp::new_session(), input, output));
     let (read, mut write) = tokio::io::split(ours);
     let greeting = if era == OLD { &hello()[..] } else { &[] };
     let call = call(era, token);

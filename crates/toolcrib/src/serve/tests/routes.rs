@@ -20,7 +20,7 @@ async fn the_list_is_whole_and_counted() {
         assert_eq!(status, 200);
         assert_eq!(
             body["counts"],
-            json!({"total": 8, "builtin": 7, "plugin": 1})
+            json!({"total": 8, "builtin": 7, "plugin": 1, "executable": 0, "python": 0, "registered": 0, "typescript": 0})
         );
         assert_eq!(body["count"], 8);
         assert_eq!(body["tools"][2]["name"], "echo");
@@ -110,7 +110,7 @@ async fn a_call_gives_its_outcome() {
     assert_eq!(status, 200);
     assert_eq!(
         outcome,
-        json!({"title": null, "output": "hi", "metadata": {"ids": ids}, "attachments": [], "isError": false})
+        json!({"title": "echo", "output": "hi", "metadata": {"ids": ids}, "attachments": [], "isError": false})
     );
     serde_json::from_value::<OutcomeView>(outcome).unwrap();
     let (_, outcome) = answer(
@@ -227,7 +227,10 @@ async fn health_is_told_by_stage() {
     );
     let (status, body) = answer(server.get("/api/health").await).await;
     assert_eq!(status, 200);
-    assert_eq!(body["counts"], json!({"active": 7, "untrusted": 1}));
+    assert_eq!(
+        body["counts"],
+        json!({"active": 7, "denied": 0, "error": 0, "loading": 0, "untrusted": 1})
+    );
     let view: HealthView = serde_json::from_value(body).unwrap();
     assert_eq!(
         (view.catalog_version, view.project.as_deref()),

@@ -188,5 +188,9 @@ async fn shutdown_waits_no_longer_than_its_grace() {
         .unwrap()
         .unwrap();
     assert!(asked.elapsed() >= GRACE);
-    assert!(call.await.unwrap().is_err(), "the connection is cut");
+    let (status, body) = answer(call.await.unwrap().unwrap()).await;
+    assert_eq!(
+        (status, &body["error"]["code"]),
+        (503, &json!("unavailable"))
+    );
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{get, refused, world};
+use crate::support::answer;
 use crate::support::mcp::{LEGACY, call, initialize, names, request, stateless, stateless_call};
 
 #[tokio::test]
@@ -24,14 +25,17 @@ async fn mcp_over_http_asks_too_in_both_eras_and_both_ways() {
         .client
         .post(format!("{}/mcp", crib.url))
         .body(hello.clone());
-    let (message, hint, challenge) =
-        refused(refusal.send().await.unwrap(), 401, "unauthorized").await;
-    assert!(
-        message.contains("token") && hint.contains("toolcrib token create"),
-        "{message} {hint}"
-    );
-    assert!(challenge.starts_with("Bearer"), "{challenge}");
-    refused(get(&crib, "/mcp", None).await, 401, "unauthorized").await;
+    for refusal in [
+        refusal.send().await.unwrap(),
+        get(&crib, "/mcp", None).await,
+    ] {
+        let challenge = refusal.headers()["www-authenticate"].to_str().unwrap();
+        assert!(challenge.starts_with("Bearer"), "{challenge}");
+        let (status, said) = answer(refusal).await;
+        assert_eq!((status, &said["jsonrpc"]), (401, &json!("2.0")), "{said}");
+        let message = said["error"]["message"].as_str().unwrap();
+        assert!(message.contains("toolcrib token create"), "{message}");
+    }
 
     let reader = world.token("reader", "read");
     crib.show(Some(&reader));

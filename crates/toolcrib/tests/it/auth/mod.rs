@@ -7,6 +7,7 @@ mod mcp;
 mod places;
 mod secrets;
 mod tokens;
+mod turned_away;
 
 use reqwest::header::WWW_AUTHENTICATE;
 use reqwest::{Method, RequestBuilder, Response};

@@ -162,7 +162,7 @@ async fn a_registered_tool_gets_what_it_names() {
         (status, &outcome["output"]),
         (200, &json!("sunny in x with a key"))
     );
-    let (_, health) = crib.get("/custom-tools/weather/health").await;
+    let (_, health) = crib.get("/custom-tools/weather/health?check=true").await;
     assert_eq!(health["message"], "fine with ***", "{health}");
     nowhere_in("the log", &crib.log());
     crib.stop();

@@ -2,6 +2,7 @@
 
 mod given;
 mod hidden;
+mod scripts;
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -4,9 +4,13 @@ pub mod files;
 pub mod mcp;
 pub mod ordinary;
 pub mod plugin;
+#[path = "../../../../store/tests/conformance/server.rs"]
+#[expect(clippy::disallowed_methods, reason = "tests start a database by hand")]
+pub mod postgres;
 pub mod processes;
 pub mod program;
 pub mod registered;
+pub mod save;
 pub mod server;
 pub mod snapshot;
 pub mod tool;
@@ -160,6 +164,8 @@ impl World {
             .env_clear()
             .env("HOME", self.home())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            // Tests do not depend on how fast tools are loaded.
+            .env("TOOLCRIB_LIST_WAIT", "25000")
             .envs(self.vars.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         if let Some(user) = self.user {

@@ -51,7 +51,7 @@ impl Snapshot {
 }
 
 /// The text without what differs from run to run. Columns of a table with ids stand two spaces apart, whatever their width.
-fn steady(text: &str) -> String {
+pub fn steady(text: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-:._".contains(c);
     let mut steady = String::new();
     for word in text.split_inclusive(|c| !is_part(c)) {

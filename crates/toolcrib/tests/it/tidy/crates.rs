@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::{has_word, root, sources};
 
 /// What `core` may use: nothing that reaches a file, a socket, a process or a database.
-const CORE: [&str; 10] = [
+const CORE: [&str; 11] = [
     "arc-swap",
     "base64",
     "jsonschema",
@@ -17,14 +17,16 @@ const CORE: [&str; 10] = [
     "thiserror",
     "tokio",
     "tokio-util",
+    "toolcrib-pii",
     "tracing",
 ];
 
 /// Which of our crates each may know.
-const DIRECTIONS: [(&str, &[&str]); 9] = [
-    ("crates/core", &[]),
+const DIRECTIONS: [(&str, &[&str]); 10] = [
+    ("crates/core", &["toolcrib-pii"]),
     ("crates/fuzz", &[]),
     ("crates/hosts", &[]),
+    ("crates/pii", &[]),
     ("crates/sandbox", &["toolcrib-fuzz"]),
     ("crates/scan", &["toolcrib-fuzz"]),
     (
@@ -52,6 +54,7 @@ const DIRECTIONS: [(&str, &[&str]); 9] = [
         &[
             "toolcrib",
             "toolcrib-core",
+            "toolcrib-pii",
             "toolcrib-sandbox",
             "toolcrib-scan",
             "toolcrib-store",

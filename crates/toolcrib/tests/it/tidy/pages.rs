@@ -84,17 +84,38 @@ fn every_command_that_is_named_exists() {
     }
 }
 
+/// The names by which links reach the headings of a page.
+fn parts(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let name = |heading: &str| {
+        let words = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = |c: &char| c.is_alphanumeric() || *c == ' ' || *c == '-' || *c == '_';
+        words
+            .chars()
+            .filter(kept)
+            .collect::<String>()
+            .replace(' ', "-")
+    };
+    headings.map(name).collect()
+}
+
 #[test]
 fn every_link_leads_somewhere() {
     for (path, text) in pages() {
         for (at, _) in text.match_indices("](") {
             let target = text[at + 2..].split(')').next().unwrap_or_default();
-            let target = target.split('#').next().unwrap_or_default();
-            if target.is_empty() || target.contains("://") {
+            let (target, part) = target.split_once('#').unwrap_or((target, ""));
+            if target.contains("://") || in_block(&text, at) {
                 continue;
             }
-            let there = path.parent().unwrap().join(target).exists();
-            assert!(there, "{}: {target} is not there", shown(&path));
+            let page = match target {
+                "" => path.clone(),
+                target => path.parent().unwrap().join(target),
+            };
+            assert!(page.exists(), "{}: {target} is not there", shown(&path));
+            let parts = || parts(&std::fs::read_to_string(&page).unwrap());
+            let there = part.is_empty() || parts().iter().any(|known| known == part);
+            assert!(there, "{}: {target}#{part} is not there", shown(&path));
         }
     }
     let own = |path: &str| path.contains("tests/it/tidy/");
