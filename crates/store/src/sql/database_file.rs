@@ -327,7 +327,10 @@ async fn header_now(path: &Path, place: &StoreLocation) -> Result<Header, StoreE
         return Err(empty(place));
     }
     let options = SqliteConnectOptions::new().filename(path);
+    // The file alone may be behind its journal: who died while it took one over has written the first page, which counts
+    // pages that are in the journal only. SQLite calls that damage, unless it is told to count for itself.
     let options = options.read_only(true).immutable(true);
+    let options = options.pragma("writable_schema", "ON");
     let read = async {
         let mut connection = options.disable_statement_logging().connect().await?;
         let application = sqlx::query("PRAGMA application_id");
@@ -462,6 +465,8 @@ impl Lock {
         self.0.set_len(0)?;
         self.0.rewind()?;
         let line = format!("{device}:{number}{numbers}\n");
-        self.0.write_all(line.as_bytes())
+        self.0.write_all(line.as_bytes())?;
+        // It is on the disk before any number that it speaks of: else a loss of power makes a good journal look foreign.
+        self.0.sync_data()
     }
 }

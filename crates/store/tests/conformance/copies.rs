@@ -127,6 +127,37 @@ async fn a_journal_of_the_file_itself_counts_wherever_both_are() {
     }
 }
 
+/// Writes the first page of the journal into the file, as who takes a journal over does first.
+fn take_over_first_page(site: &Site) {
+    const HEADER: usize = 32;
+    const FRAME: usize = 24;
+    let number =
+        |bytes: &[u8]| usize::try_from(u32::from_be_bytes(bytes.try_into().unwrap())).unwrap();
+    let journal = std::fs::read(beside(site, "-wal")).unwrap();
+    let page = number(&journal[8..12]);
+    let mut frames = journal[HEADER..].chunks_exact(FRAME + page);
+    let first = frames.rfind(|frame| number(&frame[..4]) == 1).unwrap();
+    let mut file = std::fs::read(site.file()).unwrap();
+    file[..page].copy_from_slice(&first[FRAME..]);
+    let counted = number(&file[28..32]);
+    assert!(counted > file.len() / page, "the journal made it longer");
+    std::fs::write(site.file(), file).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_that_was_taken_over_by_half_counts() {
+    let site = Site::sqlite();
+    site.open().await.close().await;
+    die(&site, &"b".repeat(64 * 1024)).await;
+    take_over_first_page(&site);
+    let store = site.open().await;
+    store.check().await.unwrap();
+    assert_eq!(names(&store).await, ["b".repeat(64 * 1024)]);
+    add(&store, "c").await;
+    store.close().await;
+    assert_eq!(alone(&site.file()).await.len(), 2);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_moved_while_it_is_open_is_whole_and_missed() {
     let site = Site::sqlite();
