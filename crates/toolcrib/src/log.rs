@@ -367,9 +367,7 @@ impl<S: Subscriber> Layer<S> for Log {
 }
 
 fn now() -> String {
-    let ms = i64::try_from(crate::now_ms()).unwrap_or_default();
-    let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
-    format!("{at:.3}")
+    crate::wire::rfc3339(crate::now_ms())
 }
 
 #[cfg(test)]

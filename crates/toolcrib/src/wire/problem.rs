@@ -49,12 +49,12 @@ impl From<&Problem> for ProblemView {
     }
 }
 
-/// A time that no calendar holds is a broken clock; the epoch says so plainly enough.
+/// Always with three digits after the second, so that times sort as texts and columns stay columns. A time that no
+/// calendar holds is a broken clock; the epoch says so plainly enough.
 pub fn rfc3339(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or_default();
-    jiff::Timestamp::from_millisecond(ms)
-        .unwrap_or_default()
-        .to_string()
+    let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+    format!("{at:.3}")
 }
 
 /// Every problem of the current catalog.

@@ -43,9 +43,13 @@ impl Snapshot {
             std::fs::write(&file, &text).unwrap();
         }
         let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        let same = kept.lines().zip(text.lines()).take_while(|(a, b)| a == b);
+        let same = same.count();
+        let [held, said] = [&kept, &text].map(|text| text.lines().nth(same).unwrap_or("(its end)"));
         assert!(
             kept == text,
-            "{name}.txt differs; if it should, run `make snapshots`. It holds:\n{kept}\nThis was said:\n{text}"
+            "{name}.txt differs in line {}; if it should, run `make snapshots`.\nIt holds: {held}\nThis was said: {said}\n{text}",
+            same + 1
         );
     }
 }
