@@ -154,7 +154,7 @@ mod tests {
             .at(2, 3);
         problem.timestamp_ms = 1_700_000_000_000;
         let view = ProblemView::from(&problem);
-        assert_eq!(view.timestamp, "2023-11-14T22:13:20Z");
+        assert_eq!(view.timestamp, "2023-11-14T22:13:20.000Z");
         assert_eq!((view.line, view.column), (Some(2), Some(3)));
         let json = serde_json::to_value(&view).unwrap();
         assert_eq!(json["errorType"], "SyntaxError");
@@ -162,7 +162,7 @@ mod tests {
         problem.timestamp_ms = u64::MAX;
         assert_eq!(
             ProblemView::from(&problem).timestamp,
-            "1970-01-01T00:00:00Z"
+            "1970-01-01T00:00:00.000Z"
         );
     }
 }

@@ -136,7 +136,7 @@ async fn problems_are_listed() {
     let server = TestServer::start().await;
     let (status, body) = answer(server.get("/api/tools/errors").await).await;
     assert_eq!((status, &body["count"]), (200, &json!(1)));
-    assert_eq!(body["errors"][0]["timestamp"], "2023-11-14T22:13:20Z");
+    assert_eq!(body["errors"][0]["timestamp"], "2023-11-14T22:13:20.000Z");
     let list: ProblemList = serde_json::from_value(body).unwrap();
     assert_eq!(
         (list.errors[0].line, list.errors[0].error_type.as_str()),

@@ -31,7 +31,7 @@ async fn events_tell_what_changed() {
         (name.as_str(), &data["errorType"]),
         ("tool_error", &json!("IoError"))
     );
-    assert_eq!(data["timestamp"], "2023-11-14T22:13:20Z");
+    assert_eq!(data["timestamp"], "2023-11-14T22:13:20.000Z");
 }
 
 #[tokio::test]
