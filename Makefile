@@ -5,7 +5,7 @@ SHELL := /bin/bash
 SDK := target/test-tools/sdk/bin
 RUFF := ../../$(SDK)/ruff --config pyproject.toml
 PYTHON := . ../../templates/python ../../examples/python-file
-.PHONY: help run test soak check fix install bench docs snapshots deny
+.PHONY: help run test soak check fix install sdk bench docs snapshots deny
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,11 @@ install: ## Put the binary into $PREFIX/bin (~/.cargo/bin when PREFIX is not set
 	@"$${PREFIX:-$$HOME/.cargo}/bin/toolcrib" man --dir "$${PREFIX:-$$HOME/.cargo}/share/man/man1"
 	@bin="$${PREFIX:-$$HOME/.cargo}/bin"; echo "toolcrib is in $$bin"; \
 	case ":$$PATH:" in *":$$bin:"*) ;; *) echo "warning: $$bin is not on your PATH; add it: export PATH=\"$$bin:\$$PATH\"";; esac
+
+sdk: ## Write both SDKs as packages into target/sdk: a wheel for pip, a tarball for npm
+	cargo build --workspace --bin toolcrib --example writer
+	@$${CARGO_TARGET_DIR:-target}/debug/toolcrib sdk python "$${CARGO_TARGET_DIR:-target}/sdk"
+	@$${CARGO_TARGET_DIR:-target}/debug/toolcrib sdk typescript "$${CARGO_TARGET_DIR:-target}/sdk"
 
 bench: ## Measure against floors and peers in one run, in a release build
 	cargo build --release -p toolcrib -p toolcrib-bench

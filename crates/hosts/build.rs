@@ -1,4 +1,4 @@
-//! Lists the files of each host, so that the binary carries them; bundles the TypeScript host, where Node is there.
+//! Lists the files of each host and of each SDK's package, so that the binary carries them; bundles the TypeScript host, where Node is there.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,53 @@ fn main() {
     let sdk = here.join("../../sdk");
     let python = sdk.join("python/src");
     println!("cargo::rerun-if-changed={}", python.display());
-    let mut listed = format!("static PYTHON_FILES: Files = {};\n", list(&python));
-    let typescript = match bundle(&sdk.join("typescript"), &out.join("typescript")) {
-        Ok(dist) => format!("Some({})", list(&dist)),
+    let (mut types, mut typescript) = (Vec::new(), "None".to_owned());
+    match bundle(&sdk.join("typescript"), &out.join("typescript")) {
+        Ok(dist) => {
+            let (declared, run) = files(&dist).into_iter().partition(is_for_editors);
+            types = declared;
+            typescript = format!("Some({})", list(run));
+        }
         Err(why) => {
             println!("cargo::warning=TypeScript tools are left out of this build: {why}");
-            "None".to_owned()
         }
-    };
-    let _ = writeln!(
-        listed,
-        "static TYPESCRIPT_FILES: Option<Files> = {typescript};"
-    );
+    }
+    let mut listed = String::new();
+    for (name, kind, files) in [
+        ("PYTHON_FILES", "Files", list(files(&python))),
+        ("TYPESCRIPT_FILES", "Option<Files>", typescript),
+        ("TYPESCRIPT_TYPES", "Files", list(types)),
+        (
+            "PYTHON_ABOUT",
+            "Files",
+            about(&sdk.join("python"), "pyproject.toml"),
+        ),
+        (
+            "TYPESCRIPT_ABOUT",
+            "Files",
+            about(&sdk.join("typescript"), "package.json"),
+        ),
+    ] {
+        let _ = writeln!(listed, "static {name}: {kind} = {files};");
+    }
     std::fs::write(out.join("files.rs"), listed).expect("the list of files is written");
+}
+
+/// What a package says of itself: its manifest, its page, its licences.
+fn about(sdk: &Path, manifest: &str) -> String {
+    let own = [manifest, "README.md"].map(|name| (name.to_owned(), sdk.join(name)));
+    let licences = ["LICENSE-APACHE", "LICENSE-MIT"]
+        .map(|name| (name.to_owned(), sdk.join("../..").join(name)));
+    let files: Vec<_> = own.into_iter().chain(licences).collect();
+    for (_, path) in &files {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    list(files)
+}
+
+/// Types and what belongs to them: nothing that runs.
+fn is_for_editors((name, _): &(String, PathBuf)) -> bool {
+    name.ends_with(".d.ts") || name.ends_with(".d.cts") || name.ends_with("LICENSE")
 }
 
 /// Bundles the TypeScript host in a folder of the build's own; gives the folder with what it is made of.
@@ -90,20 +124,24 @@ fn variable(name: &str) -> String {
     std::env::var(name).expect("cargo sets it")
 }
 
-/// The files below a folder, sorted, as a Rust list of names and contents.
-fn list(folder: &Path) -> String {
-    let mut files = Vec::new();
-    walk(folder, &mut files);
-    files.sort();
+/// The files below a folder, sorted, with the names they have there.
+fn files(folder: &Path) -> Vec<(String, PathBuf)> {
+    let mut paths = Vec::new();
+    walk(folder, &mut paths);
+    paths.sort();
+    let named = paths.into_iter().map(|path| {
+        let name = path.strip_prefix(folder).expect("it lies in the folder");
+        (name.to_string_lossy().into_owned(), path)
+    });
+    named.collect()
+}
+
+/// Files as a Rust list of names and contents.
+fn list(files: Vec<(String, PathBuf)>) -> String {
     let mut text = String::from("&[\n");
-    for file in files {
-        let name = file.strip_prefix(folder).expect("it lies in the folder");
-        let path = file.canonicalize().expect("the file is there");
-        let _ = writeln!(
-            text,
-            "    ({:?}, include_bytes!({path:?})),",
-            name.to_string_lossy()
-        );
+    for (name, path) in files {
+        let path = path.canonicalize().expect("the file is there");
+        let _ = writeln!(text, "    ({name:?}, include_bytes!({path:?})),");
     }
     text.push(']');
     text

@@ -1,8 +1,8 @@
 // Makes dist/ anew. The same sources and lock file give the same bytes.
 
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -46,6 +46,33 @@ const lazyLanguages = {
 };
 const plugin = { ...shared, banner: licence("zod"), entryPoints: ["src/bundle.ts"], plugins: [lazyLanguages] };
 
+/**
+ * The bundles hold Zod, so dist/zod holds its types, and the package depends on nothing. They are those for `require`, which
+ * `import` can use too. What `tsc` wrote is for `import`; its twin for `require` differs in the names of its neighbours only.
+ */
+function carryTypes() {
+  const zod = join(here, "node_modules/zod");
+  const to = join(here, "dist/zod");
+  const waiting = [join(zod, "index.d.cts")];
+  for (const file of waiting) {
+    const copy = join(to, relative(zod, file));
+    mkdirSync(dirname(copy), { recursive: true });
+    copyFileSync(file, copy);
+    for (const [, name] of readFileSync(file, "utf8").matchAll(/(?:from |import\()"([^"]+)"/g)) {
+      const next = join(dirname(file), name.replace(/\.cjs$/, ".d.cts"));
+      if (!name.startsWith(".") || !existsSync(next)) throw new Error(`Zod's types name ${name}, which is not there`);
+      if (!waiting.includes(next)) waiting.push(next);
+    }
+  }
+  copyFileSync(join(zod, "LICENSE"), join(to, "LICENSE"));
+  for (const name of ["index", "types"]) {
+    const file = join(here, "dist", `${name}.d.ts`);
+    const text = readFileSync(file, "utf8").replaceAll('"zod"', '"./zod/index.cjs"');
+    writeFileSync(file, text);
+    writeFileSync(join(here, "dist", `${name}.d.cts`), text.replaceAll(/"\.\/(\w+)\.js"/g, '"./$1.cjs"'));
+  }
+}
+
 rmSync(join(here, "dist"), { recursive: true, force: true });
 await build({ ...plugin, format: "esm", outfile: "dist/plugin.js", define: { FILE: "import.meta.url" } });
 await build({ ...plugin, format: "cjs", outfile: "dist/plugin.cjs", define: { FILE: "__filename" } });
@@ -69,6 +96,7 @@ const compiler = join(here, "node_modules", "typescript", "bin", "tsc");
 // Only what a tool file sees: the host's types are in no file.
 const done = spawnSync(process.execPath, [compiler, "-p", "tsconfig.types.json"], { cwd: here, stdio: "inherit" });
 if (done.status !== 0) process.exit(done.status ?? 1);
+carryTypes();
 
 for (const file of ["plugin.js", "plugin.cjs", "host.mjs", "proxy.cjs", "locales.cjs", "index.d.ts"])
   console.log(`${file}: ${Math.round(statSync(join(here, "dist", file)).size / 1024)} KiB`);

@@ -3,6 +3,8 @@
 //! A host is a folder of files, named by the hash of them all: a new version of the binary lays out its own beside the
 //! old one. A copy holds exactly the binary's files, and bytecode of the one interpreter that it is for; a copy that
 //! holds anything else is laid out anew before its first use.
+//!
+//! What tool files import of a host is also a package, for people's editors and tests: [`package`].
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
+
+mod archive;
+pub mod package;
 
 /// Where interpreters keep what they have compiled.
 const BYTECODE: &str = "__pycache__";

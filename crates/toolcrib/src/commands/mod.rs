@@ -37,6 +37,7 @@ mod reach;
 mod register;
 mod relay;
 mod reload;
+mod sdk;
 mod serve;
 mod show;
 mod test;
@@ -72,6 +73,7 @@ pub const GROUPS: &str = "\
 Start:
   init         Make this folder a project with one working tool
   new          Write a new tool from a template, ready to be changed
+  sdk          Write the Python or TypeScript SDK as a package, for your editor and your tests
   connect      Print what a coding agent needs to use the tools
   doctor       Show how tools are confined here, and what is wrong
 
@@ -137,6 +139,7 @@ pub struct Target {
 pub enum Verb {
     Init(init::Init),
     New(new::New),
+    Sdk(sdk::Sdk),
     Connect(connect::Connect),
     Doctor(doctor::Doctor),
     List(list::List),
@@ -247,6 +250,7 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
     match verb {
         Verb::Init(command) => command.run(scene).await,
         Verb::New(command) => command.run(scene).await,
+        Verb::Sdk(command) => command.run(scene),
         Verb::Connect(command) => command.run(scene),
         Verb::Doctor(command) => command.run(scene).await,
         Verb::Trust(command) => command.run(scene).await,

@@ -55,6 +55,7 @@ mod sandbox_hints;
 mod saves;
 mod saves_in_steps;
 mod schemathesis;
+mod sdk;
 mod secrets;
 mod seed_plugin;
 mod seed_programs;

@@ -52,6 +52,17 @@ fn the_readme_and_the_guides_do_what_they_say() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
 }
 
+/// The files that a guide has its reader write: paths and texts.
+pub fn files_of(page: &str) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(root().join("docs/guides").join(page)).unwrap();
+    let steps = page::read(&text).unwrap().into_iter();
+    let file = |step| match step {
+        Step::File { path, text } => Some((path, text)),
+        Step::Run(_) | Step::RunOn(_) => None,
+    };
+    steps.filter_map(file).collect()
+}
+
 /// Runs one page, and says what differs from what it promises.
 fn run_page(home: &Home, name: &str, text: &str) -> Vec<String> {
     let steps = match page::read(text) {

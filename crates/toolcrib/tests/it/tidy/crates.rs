@@ -44,6 +44,7 @@ const DIRECTIONS: [(&str, &[&str]); 10] = [
         "crates/toolcrib",
         &[
             "toolcrib-core",
+            "toolcrib-hosts",
             "toolcrib-sandbox",
             "toolcrib-sources",
             "toolcrib-store",
