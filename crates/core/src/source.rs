@@ -151,11 +151,12 @@ impl ErrorType {
     }
 }
 
-/// Does a problem keep something from working, or is it advice?
+/// Does a problem keep something from working, is it advice, or only good to know?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
     Error,
     Warning,
+    Note,
 }
 
 impl Severity {
@@ -163,6 +164,7 @@ impl Severity {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         }
     }
 }
@@ -233,6 +235,12 @@ impl Problem {
     #[must_use]
     pub fn warning(mut self) -> Problem {
         self.severity = Severity::Warning;
+        self
+    }
+
+    #[must_use]
+    pub fn note(mut self) -> Problem {
+        self.severity = Severity::Note;
         self
     }
 

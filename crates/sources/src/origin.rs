@@ -43,6 +43,8 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// Must it be asked afresh at every start and reload, because what it says may differ?
     pub afresh: bool,
+    /// What to say of a file without tools, unless a file with tools imports it.
+    pub without_tools: Option<Box<Problem>>,
     /// Is it to be looked at again when something that it needs was installed?
     pub waits: bool,
 }

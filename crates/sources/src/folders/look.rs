@@ -15,6 +15,7 @@ use super::list::{self, Entry};
 use super::read::Reader;
 use super::update::LastGoodChanges;
 use super::withheld::{News, Standing, Withheld};
+use super::without_tools::WithoutTools;
 use super::{Folder, Needs, key};
 use crate::Place;
 use crate::description::Description;
@@ -55,6 +56,7 @@ pub(super) struct WatchedFolder {
     withheld: Withheld,
     /// How many drafts there were.
     drafts: u64,
+    without_tools: WithoutTools,
     /// Does the catalog hold a problem about the folder itself?
     troubled: bool,
     /// Was it looked at before?
@@ -71,6 +73,7 @@ impl WatchedFolder {
             standing: BTreeMap::new(),
             withheld: Withheld::default(),
             drafts: 0,
+            without_tools: WithoutTools::default(),
             troubled: false,
             looked: false,
             inner: Vec::new(),
@@ -110,6 +113,7 @@ impl WatchedFolder {
             }
         }
         self.release(patient, &mut look);
+        self.tell_without_tools(patient, &mut look);
         self.watch_inner(compared.inner);
         look
     }
@@ -176,6 +180,10 @@ impl WatchedFolder {
                 if let Some(update) = draft.update(&mut look.memory) {
                     self.give(name, update, number, look);
                 }
+                let loaded = draft.description.loaded();
+                if let (Some(standing), Some(loaded)) = (self.standing.get_mut(name), loaded) {
+                    standing.without_tools.clone_from(&loaded.without_tools);
+                }
             }
             None => {
                 self.standing.remove(name);
@@ -187,7 +195,11 @@ impl WatchedFolder {
 
     fn give(&mut self, name: &str, update: Update, number: u64, look: &mut Look) {
         let tools = update.tools.clone();
-        let standing = Standing { tools, number };
+        let standing = Standing {
+            tools,
+            without_tools: None,
+            number,
+        };
         self.standing.insert(name.to_owned(), standing);
         look.updates.push(update);
     }
@@ -211,7 +223,35 @@ impl WatchedFolder {
 
     /// When something that is withheld is due.
     pub fn due(&self) -> Option<Instant> {
-        self.withheld.due()
+        let due = [self.withheld.due(), self.without_tools.due()];
+        due.into_iter().flatten().min()
+    }
+
+    /// Says which files have no tool and are imported by none that has.
+    fn tell_without_tools(&mut self, patient: bool, look: &mut Look) {
+        let is_idle = |name: &str| {
+            let standing = self.standing.get(name);
+            standing.is_some_and(|standing| standing.without_tools.is_some())
+        };
+        let known = self.known.iter().filter(|(name, _)| !is_idle(name));
+        let imported: HashSet<&Path> = known
+            .flat_map(|(_, known)| &known.beside)
+            .map(PathBuf::as_path)
+            .collect();
+        let standing = self.standing.values();
+        let problems = standing
+            .filter_map(|standing| standing.without_tools.as_deref())
+            .filter(|problem| {
+                let file = problem.file.as_deref();
+                !file.is_some_and(|file| imported.contains(file))
+            });
+        let problems = problems.cloned().collect();
+        if let Some(problems) = self.without_tools.news(problems, patient) {
+            look.updates.push(Update {
+                problems,
+                ..self.gone(&self.folder.path)
+            });
+        }
     }
 
     /// Reads entries, on all cores when they are many.
@@ -332,6 +372,7 @@ impl WatchedFolder {
         };
         self.bring(&name, news, patient, look);
         self.release(true, look);
+        self.tell_without_tools(patient, look);
     }
 
     /// These entries are read again as if they were new.
@@ -385,6 +426,7 @@ impl WatchedFolder {
     fn clear_entries(&mut self) -> Vec<Update> {
         self.known.clear();
         self.withheld = Withheld::default();
+        self.without_tools = WithoutTools::default();
         let standing = std::mem::take(&mut self.standing);
         let paths = standing.keys().map(|name| self.folder.path.join(name));
         paths.map(|path| self.gone(&path)).collect()

@@ -33,6 +33,7 @@ mod tests;
 mod update;
 mod watch;
 mod withheld;
+mod without_tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::Tool;
+use toolcrib_core::{Problem, Tool};
 
 use super::draft::Draft;
 use super::last_good::may_stand_in;
@@ -16,13 +16,15 @@ use super::last_good::may_stand_in;
 /// How long a tool stays whose file is gone, empty, or does not have it any more.
 const TOOLS_STAY: Duration = Duration::from_secs(1);
 /// How long a problem must last to be told.
-const PROBLEM_LASTS: Duration = Duration::from_millis(300);
+pub(super) const PROBLEM_LASTS: Duration = Duration::from_millis(300);
 /// What changes again and again is withheld no longer than this.
 const AT_MOST: Duration = Duration::from_secs(3);
 
 /// What the catalog has of one entry.
 pub(super) struct Standing {
     pub tools: Vec<Arc<Tool>>,
+    /// What to say of it unless another entry imports it.
+    pub without_tools: Option<Box<Problem>>,
     /// The number of the draft that it came of.
     pub number: u64,
 }

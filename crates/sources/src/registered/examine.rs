@@ -106,7 +106,7 @@ pub async fn examine(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Examina
     for problem in report.finish() {
         match problem.severity {
             Severity::Error => found.errors.push(with_hint(&problem)),
-            Severity::Warning => found.warnings.push(with_hint(&problem)),
+            Severity::Warning | Severity::Note => found.warnings.push(with_hint(&problem)),
         }
     }
     if found.is_valid() {

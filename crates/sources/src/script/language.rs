@@ -73,6 +73,9 @@ pub trait Language: Debug + Sync {
     /// A word without which a text has no tool: then no process is needed to say so.
     fn word(&self) -> &'static str;
 
+    /// What a file of it is that has no tool, and what to do about it.
+    fn without_tools(&self) -> (&'static str, &'static str);
+
     /// Reads a text that lies at `file`; `root` is the folder of the script that it belongs to.
     fn outline(&self, text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError>;
 

@@ -70,6 +70,10 @@ impl Language for MadeUp {
         "tool"
     }
 
+    fn without_tools(&self) -> (&'static str, &'static str) {
+        ("it has no tool", "write one")
+    }
+
     fn outline(&self, text: &str, _file: &Path, _root: &Path) -> Result<Outline, SyntaxError> {
         let mut outline = Outline::default();
         for (number, line) in text.lines().enumerate() {

@@ -233,7 +233,10 @@ pub fn read(
         return ready_with(unasked(&script, &home, place), problems);
     }
     if !script.may_have_tools() {
-        return broken(problems);
+        return Description::Known(Loaded {
+            without_tools: script.without_tools(),
+            ..Loaded::problems(problems)
+        });
     }
     match UndescribedScript::new(script, home, packages, place, start, project) {
         // Without the packages it can't say what it is, and nobody granted that they are installed.

@@ -63,6 +63,13 @@ impl Language for Python {
         "tool"
     }
 
+    fn without_tools(&self) -> (&'static str, &'static str) {
+        (
+            "it has no tool: none of its functions is marked with `@tool`",
+            "write `from toolcrib import tool`, and `@tool` on the line above the function; a file that only helps others is called `_name.py`",
+        )
+    }
+
     fn outline(&self, text: &str, file: &Path, root: &Path) -> Result<Outline, SyntaxError> {
         outline(text, file, root)
     }

@@ -285,6 +285,14 @@ impl Script {
         ))
     }
 
+    /// That it has no tool, unless it is empty.
+    pub fn without_tools(&self) -> Option<Box<Problem>> {
+        let (what, hint) = self.language.without_tools();
+        let problem = Problem::error(self.language.source(), ErrorType::Validation, what);
+        let problem = problem.hint(hint).file(&self.file).note();
+        (!self.own_text().trim().is_empty()).then(|| Box::new(problem))
+    }
+
     /// Can there be a tool in it at all?
     pub fn may_have_tools(&self) -> bool {
         let word = self.language.word().as_bytes();

@@ -89,6 +89,13 @@ impl Language for TypeScript {
         "export"
     }
 
+    fn without_tools(&self) -> (&'static str, &'static str) {
+        (
+            "it has no tool: nothing that it exports is one",
+            "write `export default tool({ description, args, execute })`; a file that only helps others has a name that begins with `_`",
+        )
+    }
+
     fn outline(&self, text: &str, file: &Path, _root: &Path) -> Result<Outline, SyntaxError> {
         outline(text, file)
     }

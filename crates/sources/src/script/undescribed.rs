@@ -412,9 +412,14 @@ impl UndescribedScript {
         problems.extend(said.into_iter().flatten().map(|one| self.said(one)));
         let list = hello.get("tools").and_then(Value::as_array);
         let afresh = |one: &Value| one.get("dynamic") == Some(&Value::Bool(true));
+        let without_tools = match tools.is_empty() && problems.is_empty() {
+            true => self.script.without_tools(),
+            false => None,
+        };
         Loaded {
             tools,
             problems,
+            without_tools,
             afresh: list.into_iter().flatten().any(afresh),
             waits: false,
         }

@@ -102,29 +102,27 @@ fn short(description: &str) -> String {
 }
 
 fn summary(scene: &Scene, problems: &ProblemList) {
-    let errors = problems
-        .errors
-        .iter()
-        .filter(|problem| problem.severity == "error")
-        .count();
-    let warnings = problems.errors.len() - errors;
-    match (errors, warnings) {
-        (0, 0) => {}
-        (0, n) => scene.printer.note(format!(
-            "{YELLOW}{}{YELLOW:#}: `toolcrib errors` shows them",
-            counted(n, "warning")
-        )),
-        (n, 0) => scene.printer.note(format!(
-            "{RED}{}{RED:#}: `toolcrib errors` says what to do",
-            counted(n, "problem")
-        )),
-        (n, m) => {
-            let both = format!("{} and {}", counted(n, "problem"), counted(m, "warning"));
-            scene.printer.note(format!(
-                "{RED}{both}{RED:#}: `toolcrib errors` says what to do"
-            ));
-        }
-    }
+    let count = |severity: &str| {
+        let problems = problems.errors.iter();
+        problems.filter(|one| one.severity == severity).count()
+    };
+    let [errors, warnings, notes] = ["error", "warning", "note"].map(count);
+    let counts = [(errors, "problem"), (warnings, "warning"), (notes, "note")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, what)| counted(count, what)).collect();
+    let counts = match counts.as_slice() {
+        [] => return,
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    };
+    let (colour, says) = match (errors, warnings) {
+        (0, 0) => (GREEN, "shows them"),
+        (0, _) => (YELLOW, "shows them"),
+        _ => (RED, "says what to do"),
+    };
+    scene.printer.note(format!(
+        "{colour}{counts}{colour:#}: `toolcrib errors` {says}"
+    ));
 }
 
 /// How `errors` and `show` mark a severity.

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use crate::support::server::{Server, response};
-use crate::support::{World, shell_tool};
+use crate::support::{World, eventually, shell_tool};
 
 fn problem(listed: &Value, file: &str) -> String {
     let errors = listed["errors"].as_array().unwrap().iter();
@@ -28,7 +28,20 @@ fn a_file_that_is_something_else_is_told_what_it_is() {
     );
     world.write_tool("one.json", r#"{"name": "one", "description": "d", "inputSchema": {}, "handler": {"type": "shell", "command": "echo"}}"#);
     world.write_tool("data.json", r#"{"tool": "hammer", "colour": "red"}"#);
-    world.write_tool("helper.py", "def half(x):\n    return x / 2\n");
+    world.write_tool("plain.py", "def half(x):\n    return x / 2\n");
+    world.write_tool("speaks.py", "# a tool\ndef speak():\n    return 1\n");
+    world.write_tool("plain.ts", "export const half = (x: number) => x / 2;\n");
+    world.write_tool("script.mjs", "console.log('hi');\n");
+    // What a file with tools imports helps it, by way of another helper too.
+    world.write_tool(
+        "helper.py",
+        "from deeper import two\n\ndef half(x):\n    return x / two\n",
+    );
+    world.write_tool("deeper.py", "two = 2\n");
+    world.write_tool("uses.py", "from toolcrib import tool\nfrom helper import half\n\n@tool\ndef halve(x: int) -> float:\n    \"\"\"Halves.\"\"\"\n    return half(x)\n");
+    world.write_tool("helper.ts", "export const half = (x: number) => x / 2;\n");
+    world.write_tool("uses.ts", "import { tool } from \"@toolcrib/plugin\";\nimport { half } from \"./helper\";\nexport default tool({ description: \"Halves\", args: {}, execute: async () => half(2) });\n");
+    world.write_tool("empty.py", "\n");
     let listed = world.run(&["list", "--json"]).exits(1).json();
     for (file, words) in [
         ("server.py", "MCP server"),
@@ -36,13 +49,41 @@ fn a_file_that_is_something_else_is_told_what_it_is() {
         ("unmarked.py", "write `@tool` on the line above"),
         ("near.json", "did you mean \\\"tools\\\"?"),
         ("one.json", "the file is one tool"),
+        ("plain.py", "none of its functions is marked with `@tool`"),
+        ("speaks.py", "none of its functions is marked with `@tool`"),
+        ("plain.ts", "nothing that it exports is one"),
+        ("script.mjs", "nothing that it exports is one"),
     ] {
         let told = problem(&listed, file);
         assert!(told.contains(words), "{file}: {told}");
     }
-    for file in ["data.json", "helper.py"] {
+    for file in [
+        "data.json",
+        "/helper.py",
+        "deeper.py",
+        "uses.py",
+        "/helper.ts",
+        "uses.ts",
+        "empty.py",
+    ] {
         assert_eq!(problem(&listed, file), "", "{file}");
     }
+}
+
+#[tokio::test]
+async fn a_file_without_tools_is_told_of_until_a_tool_imports_it() {
+    let world = World::trusted();
+    world.write_tool("half.py", "def half(x):\n    return x / 2\n");
+    let crib = world.serve();
+    let told = async || problem(&crib.get("/tools/errors").await.1, "half.py");
+    eventually("it is told", async || {
+        told().await.contains("\"severity\":\"note\"")
+    })
+    .await;
+    let uses = world.write_tool("uses.py", "from toolcrib import tool\nfrom half import half\n\n@tool\ndef halve(x: int) -> float:\n    \"\"\"Halves.\"\"\"\n    return half(x)\n");
+    eventually("it helps a tool", async || told().await.is_empty()).await;
+    std::fs::remove_file(uses).unwrap();
+    eventually("it helps nobody", async || !told().await.is_empty()).await;
 }
 
 /// A program that speaks the protocol, in a file that looks like one with tools for the host.
