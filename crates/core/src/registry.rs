@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::catalog::{Catalog, Tools};
 use crate::middleware::Shared;
 use crate::profile::Selection;
-use crate::source::{ErrorType, Problem, Rank, SourceKey, SourceKind, Update};
+use crate::source::{ErrorType, Problem, Rank, Severity, SourceKey, SourceKind, Update};
 use crate::words::CommandLine;
 use crate::{Access, Hint, Profiles, Tool, View};
 
@@ -166,6 +166,8 @@ impl Registry {
             }
         }
         let (tools, mut problems) = assign_names(&parts);
+        // What keeps nothing from working comes last.
+        problems.sort_by_key(|problem| problem.severity == Severity::Note);
         let idle = parts
             .values()
             .filter(|part| part.tools.is_empty() && part.problems.is_empty());

@@ -20,7 +20,7 @@ const QUIET: Duration = Duration::from_millis(30);
 /// The same where another change was passed on a moment ago.
 const QUIET_AGAIN: Duration = Duration::from_millis(100);
 /// How long ago that is.
-const MOMENT: Duration = Duration::from_millis(500);
+const MOMENT: Duration = Duration::from_millis(150);
 /// A file that is saved over and over is not held back longer than this.
 const ONE_FILE: Duration = Duration::from_secs(1);
 /// Many files that come one after the other are told of this far apart.
@@ -49,9 +49,18 @@ pub struct Watch {
     /// Folders that are watched, with the inode that was there.
     watched: Vec<(PathBuf, u64)>,
     last: Option<Instant>,
-    /// Since when there is something that was not passed on.
-    since: Option<Instant>,
+    /// What was heard and not passed on yet.
+    settling: Option<Settling>,
     trouble: Option<String>,
+}
+
+/// A change that may go on. It is kept here because whoever waits may be interrupted, and then waits no longer for that.
+struct Settling {
+    since: Instant,
+    /// How long quiet has to last.
+    enough: Duration,
+    /// When it will have lasted that long.
+    quiet: Instant,
 }
 
 impl Watch {
@@ -72,7 +81,7 @@ impl Watch {
             watcher,
             watched: Vec::new(),
             last: None,
-            since: None,
+            settling: None,
             trouble,
         }
     }
@@ -128,22 +137,29 @@ impl Watch {
         while !self.heard.is_dirty() {
             self.heard.signal.notified().await;
         }
-        let start = *self.since.get_or_insert_with(Instant::now);
-        let again = self.last.is_some_and(|last| last.elapsed() < MOMENT);
+        let now = Instant::now();
+        let again = self.last.is_some_and(|last| now - last < MOMENT);
         let enough = if again { QUIET_AGAIN } else { QUIET };
+        let settling = self.settling.get_or_insert(Settling {
+            since: now,
+            enough,
+            quiet: now + enough,
+        });
         loop {
             let limit = match self.heard.paths() > FEW {
-                true => start + MANY_FILES,
-                false => start + ONE_FILE,
+                true => settling.since + MANY_FILES,
+                false => settling.since + ONE_FILE,
             };
-            let quiet = (Instant::now() + enough).min(limit);
+            let quiet = settling.quiet.min(limit);
             match tokio::time::timeout_at(quiet, self.heard.signal.notified()).await {
-                Ok(()) if Instant::now() < limit => {}
+                Ok(()) if Instant::now() < limit => {
+                    settling.quiet = Instant::now() + settling.enough;
+                }
                 _ => break,
             }
         }
         self.last = Some(Instant::now());
-        self.since = None;
+        self.settling = None;
         self.heard.take()
     }
 }
@@ -222,6 +238,24 @@ mod tests {
         std::fs::read(&file).unwrap();
         let more = tokio::time::timeout(Duration::from_millis(50), watch.changed()).await;
         assert!(more.is_err(), "a read was heard: {more:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_is_interrupted_does_not_begin_anew() {
+        let mut watch = Watch::new();
+        let start = Instant::now();
+        watch.last = Some(start);
+        let save = Event::new(EventKind::Any).add_path("a.json".into());
+        watch.heard.hear(Ok(save));
+        let mut patience = QUIET_AGAIN / 2 + QUIET_AGAIN / 10;
+        while tokio::time::timeout(patience, watch.changed())
+            .await
+            .is_err()
+        {
+            patience /= 2;
+        }
+        let took = start.elapsed();
+        assert!(took < QUIET_AGAIN + QUIET_AGAIN / 5, "{took:?}");
     }
 
     #[tokio::test]

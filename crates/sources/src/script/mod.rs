@@ -173,6 +173,23 @@ struct MissingHost {
     hint: &'static str,
 }
 
+/// Where a script lies, and what is known of it before it is asked.
+fn home(script: &Script, origin: &Origin, packages: Option<&Packages>) -> Home {
+    let hash = script.hash();
+    Home {
+        source: script.language.source(),
+        file: Some(origin.file.to_path_buf()),
+        scope: Some(origin.scope),
+        module: format!("{}.{}", origin.scope.as_str(), script.stem),
+        access: origin.access.clone(),
+        stem: script.stem.clone(),
+        // The same before and after it was described: a grant may be what lets it be described.
+        content: Some(hash.clone()),
+        packages: packages.map(Packages::shown),
+        hash,
+    }
+}
+
 /// Reads a script. Starts nothing.
 /// `start` is the folder in which its process starts, `project` whether all of its folder is trusted.
 pub fn read(
@@ -185,19 +202,7 @@ pub fn read(
     let packages = script.language.packages(&script);
     let packages = packages.map(|packages| packages.filter(|packages| !packages.is_empty()));
     let shown = packages.as_ref().ok().and_then(Option::as_ref);
-    let hash = script.hash();
-    let home = Home {
-        source: script.language.source(),
-        file: Some(origin.file.to_path_buf()),
-        scope: Some(origin.scope),
-        module: format!("{}.{}", origin.scope.as_str(), script.stem),
-        access: origin.access.clone(),
-        stem: script.stem.clone(),
-        // The same before and after it was described: a grant may be what lets it be described.
-        content: Some(hash.clone()),
-        packages: shown.map(Packages::shown),
-        hash,
-    };
+    let home = home(&script, origin, shown);
     let mut problems = script.problems();
     if problems
         .iter()

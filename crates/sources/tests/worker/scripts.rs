@@ -393,9 +393,14 @@ async fn an_interpreter_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
-async fn a_file_without_tools_is_no_problem() {
+async fn a_file_without_tools_is_only_noted() {
     let world = with("def f(): return 1\n").await;
-    assert_eq!((world.names(), world.problems()), (vec![], vec![]));
+    let note = |file: &str| {
+        format!(
+            "note ValidationError {file} it has no tool: none of its functions is marked with `@tool`"
+        )
+    };
+    assert_eq!(world.problems(), [note("file.py")]);
     assert_eq!(
         world.events(),
         [""; 0],
@@ -403,6 +408,7 @@ async fn a_file_without_tools_is_no_problem() {
     );
     world.write("other.py", "# here is no tool\nx = 1\n");
     world.reload().await;
-    assert_eq!((world.names(), world.problems()), (vec![], vec![]));
+    assert_eq!(world.names(), [""; 0]);
+    assert_eq!(world.problems(), [note("file.py"), note("other.py")]);
     world.end().await;
 }
