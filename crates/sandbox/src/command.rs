@@ -1,7 +1,7 @@
 //! The one way to start a process: [`Command`] describes it, [`Child`] owns it.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -143,7 +143,9 @@ impl Command {
             return Err(unentered());
         }
         let program = resolve(&self.program, &self.dir, environment.get("PATH"))?;
-        check_interpreter(&program, &self.dir, self.path(environment))?;
+        // Programs are looked up on the user's PATH, whatever PATH the tool sets for its process: who chose the
+        // interpreter of somebody else's script would read that.
+        check_interpreter(&program, &self.dir, environment.get("PATH"))?;
         match &self.confinement {
             Confinement::Walled(policy) => {
                 self.spawn_walled(launcher, environment, &program, &dir, policy)
@@ -243,7 +245,7 @@ impl Command {
         program: &Path,
         environment: &Environment,
     ) -> Result<Unfolded, CannotConfine> {
-        let (dir, path) = (&self.dir, self.path(environment));
+        let (dir, path) = (&self.dir, environment.get("PATH"));
         unfold(program, self.argv(), dir, self.versions.as_deref(), path)
     }
 
@@ -270,13 +272,6 @@ impl Command {
         }
         let (reader, writer) = io::pipe()?;
         Ok((Some(reader), Some(Stdin::from_owned_fd(writer.into())?)))
-    }
-
-    /// The PATH that the process will see.
-    fn path<'a>(&'a self, environment: &'a Environment) -> Option<&'a OsStr> {
-        let set = self.vars.iter().rev().find(|(name, _)| name == "PATH");
-        set.map(|(_, path)| path.as_os_str())
-            .or_else(|| environment.get("PATH"))
     }
 
     /// The variables that the process sees: the allow-list, those of its private places, its own. The last one counts.

@@ -37,6 +37,8 @@ pub struct Definition<'a> {
     path: String,
     /// Has its program no other tool?
     alone: bool,
+    /// Is another tool of its program called like the file? Then what was granted to that name is that tool's.
+    outnamed: bool,
 }
 
 impl<'a> Definition<'a> {
@@ -58,6 +60,7 @@ impl<'a> Definition<'a> {
             which: Which::Only,
             path: String::new(),
             alone: true,
+            outnamed: false,
         }
     }
 
@@ -73,6 +76,7 @@ impl<'a> Definition<'a> {
             which: Which::Only,
             path: String::new(),
             alone: true,
+            outnamed: false,
         }
     }
 
@@ -84,6 +88,7 @@ impl<'a> Definition<'a> {
             known,
             path: String::new(),
             alone: true,
+            outnamed: false,
         }
     }
 
@@ -107,6 +112,7 @@ impl<'a> Definition<'a> {
                 which: Which::Only,
                 path: String::new(),
                 alone: true,
+                outnamed: false,
             }];
         };
         if list.len() > MAX_TOOLS {
@@ -116,9 +122,12 @@ impl<'a> Definition<'a> {
                 "make several programs of it",
             );
         }
+        let is_file = |one: &Value| one.get("name").and_then(Value::as_str) == Some(&home.stem);
+        let has_file = list.iter().any(is_file);
         let mut definitions = Vec::new();
         for (index, one) in list.iter().take(MAX_TOOLS).enumerate() {
             let path = format!("initialize.tools[{index}]");
+            let outnamed = has_file && !is_file(one);
             let Some(one) = one.as_object() else {
                 report.invalid(
                     &path,
@@ -143,6 +152,7 @@ impl<'a> Definition<'a> {
                 which: name.map_or(Which::Only, Which::Named),
                 path,
                 alone,
+                outnamed,
             });
         }
         definitions
@@ -190,7 +200,8 @@ impl<'a> Definition<'a> {
             tool.content = content.as_str().into();
         }
         tool.confined = place.walls.are_up(&tool);
-        let file = (self.home.source == SourceKind::Executable).then_some(self.home.stem.as_str());
+        let by_file = self.home.source == SourceKind::Executable && !self.outnamed;
+        let file = by_file.then_some(self.home.stem.as_str());
         permits::judge_as(&mut tool, file, place);
         if let Some(workshop) = workshop {
             let pool = workshop.pool(&tool, place);

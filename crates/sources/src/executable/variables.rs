@@ -204,9 +204,8 @@ pub fn refused(name: &str, value: &str) -> Option<(String, String)> {
     Some((what, hint))
 }
 
-/// `PATH` is the tool's to set. With it `#!/usr/bin/env X` finds an X of the tool's choice: looked up before the walls
-/// stand, executed only behind them, so it gives no more than a `#!` line or a `command` with that path does. But a
-/// relative entry would be looked up from wherever the process starts, which nobody said yes to.
+/// `PATH` is the tool's to set, for the programs that its process starts. What that process is was looked up before, on the
+/// user's. But a relative entry would be looked up from wherever the process starts, which nobody said yes to.
 fn relative_path(value: &str) -> Option<(String, String)> {
     let wrong = value
         .split(':')

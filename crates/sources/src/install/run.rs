@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use toolcrib_sandbox::{Command, Exit, Network, Policy};
 
-use super::index::Index;
+use super::index::{Index, Installer};
 use super::{Install, Mode, NotInstalled, Step};
 use crate::Place;
 use crate::executable::bundle;
@@ -167,7 +167,11 @@ fn clear(install: &Install) -> io::Result<()> {
 /// What one program of an install may touch.
 fn walls(install: &Install, step: &Step, index: &Index) -> Policy {
     Policy {
-        read: index.read.clone(),
+        // `uv` reads its settings whatever it does.
+        read: match step.fetches || install.installer == Installer::Uv {
+            true => index.read.clone(),
+            false => Vec::new(),
+        },
         write: vec![install.folder.clone()],
         exec: step.exec,
         network: match step.fetches {

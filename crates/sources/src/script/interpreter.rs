@@ -53,6 +53,42 @@ impl Interpreter {
         on_path(name, place, own).and_then(Interpreter::at)
     }
 
+    /// The program that may install packages in this one's stead: it is shown the settings of the user's package index. A
+    /// program of the project is not; a link there to one of the user's own stands for that.
+    pub fn installing(&self, place: &Place) -> Result<Interpreter, String> {
+        let project = place
+            .project
+            .as_deref()
+            .and_then(|one| one.canonicalize().ok());
+        let is_inside = |path: &Path| {
+            let mut projects = place
+                .project
+                .as_deref()
+                .into_iter()
+                .chain(project.as_deref());
+            projects.any(|project| path.starts_with(project))
+        };
+        let real = self.program.canonicalize();
+        let real = real.map_err(|error| format!("`{}`: {error}", self.program.display()))?;
+        if is_inside(&real) {
+            return Err(format!(
+                "`{}` lies in the project, and who installs packages is shown the settings of your package index",
+                self.program.display()
+            ));
+        }
+        let holder = self
+            .program
+            .parent()
+            .and_then(|holder| holder.canonicalize().ok());
+        let by_project = is_inside(&self.program) || holder.is_none_or(|holder| is_inside(&holder));
+        let own = if by_project {
+            Interpreter::at(real)
+        } else {
+            Some(self.clone())
+        };
+        own.ok_or_else(|| format!("`{}` can't be run", self.program.display()))
+    }
+
     /// The program's own name.
     pub fn name(&self) -> &str {
         let name = self.program.file_name().and_then(OsStr::to_str);

@@ -175,5 +175,11 @@ impl CannotLaunch {
     }
 }
 
+/// Nobody may install its packages, because …
+pub fn not_installing(why: &str, hint: &'static str) -> CannotLaunch {
+    let message = format!("its packages can't be installed: {why}");
+    CannotLaunch::new(ErrorType::Security, message, hint)
+}
+
 /// What is said where a list of packages holds something else.
 pub const NAMES_ONLY: &str = "name packages of the index with their versions, such as `requests>=2.31`; an index of your own goes into your own settings";

@@ -11,7 +11,9 @@ use toolcrib_scan::python::{self, Import};
 use toolcrib_scan::{Declared, SyntaxError};
 
 use super::interpreter::{Interpreter, leads_into_project};
-use super::language::{CannotLaunch, Language, Launch, Launching, NAMES_ONLY, Outline, Wanted};
+use super::language::{
+    CannotLaunch, Language, Launch, Launching, NAMES_ONLY, Outline, Wanted, not_installing,
+};
 use super::texts::Script;
 use crate::Place;
 use crate::install::Install;
@@ -96,7 +98,14 @@ impl Language for Python {
             CannotLaunch::new(ErrorType::Io, message, hint)
         })?;
         let packages = wanted.packages;
-        let environment = packages.map(|packages| Install::python(packages, &base, mode, place));
+        let environment = packages.map(|packages| {
+            let installing = base.installing(place).map_err(|why| {
+                let hint = "make `.venv` anew with `python3 -m venv .venv`, so that its Python is a link to yours, or name one with `python = \"…\"` in config.toml";
+                not_installing(&why, hint)
+            })?;
+            Ok(Install::python(packages, &installing, mode, place))
+        });
+        let environment = environment.transpose()?;
         let (program, identity) = match &environment {
             Some(environment) => (
                 environment.folder.join("bin/python"),

@@ -11,7 +11,7 @@ use toolcrib_scan::{Cause, Declared, Position, SyntaxError};
 
 use super::interpreter::{Interpreter, leads_into_project};
 use super::language::{
-    CannotLaunch, Language, Launch, Launching, NAMES_ONLY, OnlyIn, Outline, Wanted,
+    CannotLaunch, Language, Launch, Launching, NAMES_ONLY, OnlyIn, Outline, Wanted, not_installing,
 };
 use super::texts::Script;
 use crate::Place;
@@ -129,8 +129,12 @@ impl Language for TypeScript {
             let written = package_json(script).map(dependencies);
             // They were read before, to know the packages.
             let dependencies = written.and_then(Result::ok).unwrap_or_default();
-            Install::node(packages, &dependencies, &runtime.interpreter, mode, place)
+            let installing = runtime.interpreter.installing(place).map_err(|why| {
+                not_installing(&why, "install Node, Bun or Deno outside of the project, or name one with `javascript = \"…\"` in config.toml")
+            })?;
+            Ok(Install::node(packages, &dependencies, &installing, mode, place))
         });
+        let environment = environment.transpose()?;
         let mut identity = runtime.interpreter.identity.clone();
         if let Some(environment) = &environment {
             identity.push_str(environment.identity());

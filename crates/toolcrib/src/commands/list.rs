@@ -7,7 +7,7 @@ use toolcrib_core::words::counted;
 use super::reach::Reach;
 use super::{Done, Scene, Target};
 use crate::printer::{BOLD, Column, DIM, GREEN, RED, YELLOW, plain};
-use crate::wire::{HealthView, ProblemList, ToolList, ToolView};
+use crate::wire::{HealthView, ProblemList, ProblemView, ToolList, ToolView};
 
 /// List the tools there are, and what did not load
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ impl List {
         for reason in health.map(|health| health.reasons).unwrap_or_default() {
             printer.note(format!("{YELLOW}degraded{YELLOW:#}: {}", plain(&reason)));
         }
-        summary(scene, &problems);
+        summary(scene, &problems.errors);
         Ok(exit)
     }
 }
@@ -101,9 +101,10 @@ fn short(description: &str) -> String {
     }
 }
 
-fn summary(scene: &Scene, problems: &ProblemList) {
+/// How many problems there are, and where to read them.
+pub(super) fn summary(scene: &Scene, problems: &[ProblemView]) {
     let count = |severity: &str| {
-        let problems = problems.errors.iter();
+        let problems = problems.iter();
         problems.filter(|one| one.severity == severity).count()
     };
     let [errors, warnings, notes] = ["error", "warning", "note"].map(count);

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 use toolcrib_core::words::counted;
 
+use super::list::summary;
 use super::reach::Reach;
 use super::{Done, Scene, Target};
 use crate::wire::ReloadView;
@@ -34,10 +35,7 @@ impl Reload {
             "{}: {added} added, {changed} changed, {removed} removed",
             counted(view.tool_count, "tool")
         ));
-        if !view.errors.is_empty() {
-            let problems = counted(view.errors.len(), "problem");
-            printer.note(format!("{problems}: `toolcrib errors` says what to do"));
-        }
+        summary(scene, &view.errors);
         Ok(exit)
     }
 }
