@@ -8,7 +8,7 @@ use crate::host::HostRule;
 
 /// Files and folders that a yes to what lies around them does not reach, wherever they lie: what is in there is executed
 /// later, by other tools or by agents, editors, version control and shells, which ask nobody.
-pub const GUARDED: [&str; 33] = [
+pub const GUARDED: [&str; 45] = [
     ".toolcrib",
     ".git",
     ".hg",
@@ -42,6 +42,18 @@ pub const GUARDED: [&str; 33] = [
     ".zed",
     ".helix",
     ".vim",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".aider.conf.yml",
+    ".clinerules",
+    ".windsurf",
+    ".exrc",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vimrc",
+    ".yarnrc.yml",
+    ".mise.toml",
+    "mise.toml",
 ];
 /// Those of them that are kept from being made at the top of a project.
 const HELD: [&str; 2] = [".toolcrib", ".git"];

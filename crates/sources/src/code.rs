@@ -60,6 +60,13 @@ impl Code {
         }
     }
 
+    /// The same for files that a text names, wherever the way there leads.
+    pub fn note_real(&self, files: impl IntoIterator<Item = impl AsRef<Path>>) {
+        let real = |file: &dyn AsRef<Path>| file.as_ref().canonicalize().ok();
+        let files: Vec<PathBuf> = files.into_iter().filter_map(|file| real(&file)).collect();
+        self.note(files.iter().map(PathBuf::as_path));
+    }
+
     /// Refuses a file of the crib's own that was opened for a tool which reads `base`: keys, records, what the calls of
     /// others gave. Only a folder that lies in there and is named itself is read.
     pub fn check_read(&self, base: &Path, file: &File, path: &str) -> Result<(), CallError> {

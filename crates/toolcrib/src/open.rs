@@ -124,6 +124,13 @@ fn records(env: &Env, data: &Path) -> Result<Vec<PathBuf>, Failure> {
         .collect())
 }
 
+/// What no tool writes, to which the crib's own program belongs, wherever it lies.
+fn code(env: &Env, data: &Path) -> Result<Code, Failure> {
+    let code = Code::new(own_folders(env), records(env, data)?);
+    code.note_real(std::env::current_exe());
+    Ok(code)
+}
+
 /// What decides about tools: no tool may write there, whatever it was granted.
 fn own_folders(env: &Env) -> Vec<PathBuf> {
     let folders = [
@@ -263,7 +270,7 @@ impl Opened {
             scripts: scripts(&env, &settings, cache.clone()),
             variables,
             walls: settings.walls.clone(),
-            code: Arc::new(Code::new(own_folders(&env), records(&env, &data)?)),
+            code: Arc::new(code(&env, &data)?),
             grants: watch::Sender::new(Arc::new(memory.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });

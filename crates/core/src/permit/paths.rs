@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Files and folders that a yes to what lies around them does not reach: who writes there decides what runs, in other
 /// tools or outside of all walls. Agents, editors, version control and shells run what is named there by themselves.
-pub const GUARDED: [&str; 33] = [
+pub const GUARDED: [&str; 45] = [
     ".toolcrib",
     ".git",
     ".hg",
@@ -38,6 +38,18 @@ pub const GUARDED: [&str; 33] = [
     ".zed",
     ".helix",
     ".vim",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".aider.conf.yml",
+    ".clinerules",
+    ".windsurf",
+    ".exrc",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vimrc",
+    ".yarnrc.yml",
+    ".mise.toml",
+    "mise.toml",
 ];
 
 /// A path without the parts that say nothing. A relative one may still begin with `..`.

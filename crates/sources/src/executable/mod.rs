@@ -147,6 +147,15 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),
     };
+    if entry.is_folder {
+        let named = named::files(
+            folder,
+            entry.manifest.unwrap_or_default(),
+            &[],
+            place.project.as_deref(),
+        );
+        place.code.note_real(named.iter().map(|part| &part.path));
+    }
     let hidden = match origin.alone {
         true => alone::hidden(&own, entry.program, &blueprint.program, place),
         false => Vec::new(),

@@ -11,6 +11,7 @@
 mod body;
 mod definition;
 mod endpoint;
+mod evaluators;
 mod file_read;
 #[cfg(test)]
 mod fuzz;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Problem, SourceKind, Tool};
+use toolcrib_core::{Access, ErrorType, Problem, SourceKind, Tool};
 
 use crate::fields::{Fields, Report, nearest};
 use crate::{Loaded, Origin, Place};
@@ -109,13 +110,14 @@ fn read(
     };
     optional(report, "description");
     let version = optional(report, "version");
+    let programs = origin.programs(text, place);
+    if !matches!(origin.access, Access::Untrusted { .. }) {
+        place.code.note_real(&programs);
+    }
     let collection = Collection {
         name: name.unwrap_or_default(),
         version,
-        text: programs::add(
-            Sha256::new().chain_update(text),
-            &origin.programs(text, place),
-        ),
+        text: programs::add(Sha256::new().chain_update(text), &programs),
         origin,
         place,
     };

@@ -5,12 +5,9 @@
 use serde_json::Value;
 use toolcrib_core::{CallError, ErrorType, Object};
 
+use super::evaluators::{self, Word};
 use super::slots::{self, BadSlot, Piece};
 
-/// Programs that would read an argument as a script again.
-const SHELLS: [&str; 9] = [
-    "sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash", "fish",
-];
 /// What a shell would act upon. In a value it is plain data; that it was there is worth a log line.
 const METACHARACTERS: &[char] = &[
     '|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '\n', '*', '?', '[', '~', '#',
@@ -62,9 +59,9 @@ pub enum TemplateError {
     #[error("lets the placeholder `{{{{{0}}}}}` choose the program")]
     ProgramSlot(String),
     #[error(
-        "puts `{{{{{slot}}}}}` inside a script for `{shell}`, where a value could run anything"
+        "puts `{{{{{slot}}}}}` inside a script for `{program}`, where a value could run anything"
     )]
-    Script { slot: String, shell: String },
+    Script { slot: String, program: String },
     #[error(transparent)]
     Slot(#[from] BadSlot),
 }
@@ -97,8 +94,15 @@ impl TemplateError {
             TemplateError::ProgramSlot(_) => {
                 "write the program itself; placeholders may stand in its arguments only"
             }
+            TemplateError::Script { program, .. } if program.ends_with("sed") => {
+                "let sed refuse what runs programs and writes files: `sed --sandbox …`"
+            }
+            TemplateError::Script { program, .. } if program.ends_with("awk") => {
+                "pass the value as a variable, such as `awk -v value={{value}} '$1 == value'`"
+            }
             TemplateError::Script { .. } => {
-                "pass the value as an argument of the script, such as `sh -c 'echo \"$1\"' sh {{value}}`"
+                "pass the value as an argument of the script, such as `sh -c 'echo \"$1\"' sh {{value}}` or \
+                 `python3 -c 'import sys; print(sys.argv[1])' {{value}}`"
             }
             TemplateError::Slot(_) => BadSlot::HINT,
         }
@@ -136,11 +140,11 @@ impl Template {
             failure_is_fine,
         };
         let injected = template
-            .script()
+            .scripts()
             .filter(|(_, script)| script.sole_slot().is_none())
-            .and_then(|(shell, script)| {
+            .find_map(|(program, script)| {
                 let slot = script.slots().next()?.to_owned();
-                Some(TemplateError::Script { slot, shell })
+                Some(TemplateError::Script { slot, program })
             });
         injected.map_or(Ok(template), Err)
     }
@@ -163,32 +167,14 @@ impl Template {
 
     /// The placeholder that is itself a whole script: the agent then says what is run.
     pub fn script_slot(&self) -> Option<&str> {
-        self.script().and_then(|(_, script)| script.sole_slot())
+        self.scripts().find_map(|(_, script)| script.sole_slot())
     }
 
-    /// The shell and the token that it would read as a script (`sh -c TOKEN`).
-    fn script(&self) -> Option<(String, &Token)> {
-        let words: Vec<Option<String>> = self.tokens.iter().map(Token::literal).collect();
-        let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
-        let (at, shell) = words.iter().enumerate().find_map(|(at, word)| {
-            let name = base(word.as_deref()?);
-            SHELLS.contains(&name.as_str()).then_some((at, name))
-        })?;
-        let reads = |word: &Option<String>| {
-            let option = word
-                .as_deref()
-                .and_then(|word| word.strip_prefix('-'))
-                .unwrap_or_default();
-            option == "-command" || (!option.starts_with('-') && option.contains('c'))
-        };
-        let after = at + 2 + words[at + 1..].iter().position(reads)?;
-        // Options may still follow, and `--`: the script is the first word that is none.
-        let is_option = |word: &Option<String>| {
-            word.as_deref()
-                .is_some_and(|word| word.starts_with(['-', '+']))
-        };
-        let script = after + words[after..].iter().position(|word| !is_option(word))?;
-        Some((shell, &self.tokens[script]))
+    /// The programs that read one of its tokens as a script (`sh -c TOKEN`), each with that token.
+    fn scripts(&self) -> impl Iterator<Item = (String, &Token)> {
+        let words: Vec<Word> = self.tokens.iter().map(Token::word).collect();
+        let scripts = evaluators::scripts(&words).into_iter();
+        scripts.map(|(program, at)| (program, &self.tokens[at]))
     }
 
     /// The argument array: each value in its own token, never split again, never looked at for placeholders.
@@ -241,6 +227,16 @@ impl Token {
     /// The placeholder that may be left out together with its token.
     fn droppable(&self) -> Option<&str> {
         self.sole_slot().filter(|_| !self.quoted)
+    }
+
+    fn word(&self) -> Word {
+        Word {
+            start: match self.pieces.first() {
+                Some(Piece::Text(text)) => text.clone(),
+                _ => String::new(),
+            },
+            whole: self.literal().is_some(),
+        }
     }
 
     /// Its text, where no placeholder is in it.

@@ -98,21 +98,21 @@ fn what_only_a_shell_can_do_is_refused() {
             "sh -c 'echo {{a}}'",
             E::Script {
                 slot: "a".into(),
-                shell: "sh".into(),
+                program: "sh".into(),
             },
         ),
         (
             "sh -c -- 'echo {{a}}'",
             E::Script {
                 slot: "a".into(),
-                shell: "sh".into(),
+                program: "sh".into(),
             },
         ),
         (
             "env /bin/bash -ec \"x {{a}} {{b}}\"",
             E::Script {
                 slot: "a".into(),
-                shell: "bash".into(),
+                program: "bash".into(),
             },
         ),
     ];

@@ -90,3 +90,62 @@ fn a_grant_for_one_tool_of_a_program_is_not_for_all() {
     assert!(outputs[0].contains("KEPT"), "{outputs:?}");
     assert!(!outputs[1].contains("KEPT"), "{outputs:?}");
 }
+
+const WRITER: &str = r#"
+import pathlib
+from toolcrib import tool
+
+@tool(sandbox={"allowedPaths": []})
+def writes() -> str:
+    """Writes over files of other tools."""
+    said = []
+    for named in ("scripts/run.sh", "lib/kept.sh", "bin/toolcrib", "free.txt"):
+        path = pathlib.Path("PROJECT") / named
+        for change in (lambda: path.write_text("echo taken"), path.unlink, lambda: path.parent.rename(str(path.parent) + ".old")):
+            try:
+                change()
+                said.append(named)
+                break
+            except OSError:
+                pass
+    return " ".join(said)
+"#;
+
+/// A tool that may write the project writes nothing that another tool, or the crib, is made of.
+#[test]
+fn what_tools_name_in_the_project_is_not_written() {
+    for (rung, mut world) in worlds() {
+        let project = world.project().canonicalize().unwrap();
+        let script = "#!/bin/sh\necho mine\n";
+        program(&world.write("scripts/run.sh", script));
+        program(&world.write("lib/kept.sh", script));
+        world.write("free.txt", "");
+        let own = world.write("bin/toolcrib", "");
+        std::fs::copy(env!("CARGO_BIN_EXE_toolcrib"), &own).unwrap();
+        program(&own);
+        let before = std::fs::metadata(&own).unwrap().len();
+        let plugin = json!({"name": "plain", "version": "1.0.0", "tools": [{
+            "name": "runs", "description": "Runs a script", "inputSchema": {"type": "object"},
+            "handler": {"type": "shell", "command": "sh scripts/run.sh"},
+        }]});
+        world.write_tool("plain.json", plugin.to_string());
+        let folder = json!({
+            "name": "kept", "description": "Runs a script", "inputSchema": {"type": "object"},
+            "command": "/bin/sh", "args": ["../../../lib/kept.sh"],
+        });
+        world.write(".toolcrib/tools/kept/tool.json", folder.to_string());
+        let writer = WRITER.replace("PROJECT", project.to_str().unwrap());
+        world.write_tool("writes.py", &writer);
+        written(&mut world);
+        world.run(&["trust"]).exits(0);
+        world.run(&["grant", "writes", "--write", "."]).exits(0);
+        let called = world.finish(world.wrapped(&["env"], &own, &["call", "writes"]));
+        assert_eq!(
+            called.stdout.trim(),
+            "free.txt",
+            "{rung}: {}",
+            called.stderr
+        );
+        assert_eq!(std::fs::metadata(&own).unwrap().len(), before, "{rung}");
+    }
+}
