@@ -96,6 +96,15 @@ impl Home {
     }
 }
 
+/// What a folder's `tool.json` names outside of it is no other tool's to write.
+fn note_named(entry: &Entry, folder: &Path, place: &Place) {
+    let text = entry.manifest.unwrap_or_default();
+    if entry.is_folder {
+        let named = named::files(folder, text, &[], place.project.as_deref());
+        place.code.note_real(named.iter().map(|part| &part.path));
+    }
+}
+
 /// Reads an entry. Starts nothing.
 pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
     let mut report = Report::new(origin.file, SourceKind::Executable);
@@ -147,15 +156,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),
     };
-    if entry.is_folder {
-        let named = named::files(
-            folder,
-            entry.manifest.unwrap_or_default(),
-            &[],
-            place.project.as_deref(),
-        );
-        place.code.note_real(named.iter().map(|part| &part.path));
-    }
+    note_named(entry, folder, place);
     let hidden = match origin.alone {
         true => alone::hidden(&own, entry.program, &blueprint.program, place),
         false => Vec::new(),
