@@ -16,7 +16,7 @@ pub const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Where calls are written down. A store in trouble never takes a call down, and is written to again once it is mended.
 pub struct Book {
-    memory: Arc<StoreHandle>,
+    store: Arc<StoreHandle>,
     /// The log, and the opening of the store that it belongs to.
     log: ArcSwapOption<(u64, CallLog)>,
     opening: Mutex<()>,
@@ -27,9 +27,9 @@ pub struct Book {
 }
 
 impl Book {
-    pub fn new(memory: Arc<StoreHandle>) -> Book {
+    pub fn new(store: Arc<StoreHandle>) -> Book {
         Book {
-            memory,
+            store,
             log: ArcSwapOption::empty(),
             opening: Mutex::new(()),
             lost: AtomicU64::new(0),
@@ -39,7 +39,7 @@ impl Book {
 
     /// The log of the store as it is open now.
     fn log(&self) -> Option<Arc<(u64, CallLog)>> {
-        let opened = self.memory.opened();
+        let opened = self.store.opened();
         match self.log.load_full() {
             Some(log) if log.0 == opened => Some(log),
             _ => self.open(),
@@ -48,12 +48,12 @@ impl Book {
 
     fn open(&self) -> Option<Arc<(u64, CallLog)>> {
         let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = self.memory.opened();
+        let opened = self.store.opened();
         if let Some(log) = self.log.load_full().filter(|log| log.0 == opened) {
             return Some(log);
         }
         // Also while it does not answer: what waits is written when it does.
-        let store = self.memory.held().ok()?;
+        let store = self.store.held().ok()?;
         // Its task needs a runtime, which a call that is dropped at the very end may no longer have.
         tokio::runtime::Handle::try_current().ok()?;
         let log = Arc::new((opened, store.call_log()));
@@ -110,15 +110,15 @@ impl CallBook for Book {
     fn record_durably(&self, record: CallRecord) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             // Who waits may as well wait for a store that came back just now.
-            if self.memory.held().is_err() {
-                self.memory.trouble().await;
+            if self.store.held().is_err() {
+                self.store.trouble().await;
             }
             // What can't be read can't be relied upon, whatever it takes in.
-            self.memory.store()?;
+            self.store.ready()?;
             let log = self.log();
             match log {
                 Some(log) => log.1.record_durably(record).await,
-                None => Err(self.memory.store().err().unwrap_or(StoreError::Failed {
+                None => Err(self.store.ready().err().unwrap_or(StoreError::Failed {
                     place: "call log".to_owned(),
                     why: "it has ended".to_owned(),
                 })),

@@ -24,7 +24,7 @@ const MAX_PATH: usize = 4_096;
 const MAX_ITEMS: usize = 100;
 
 pub struct Grantor {
-    memory: Arc<StoreHandle>,
+    store: Arc<StoreHandle>,
     crib: Arc<Crib>,
     project: Option<PathBuf>,
     place: Arc<Place>,
@@ -35,7 +35,7 @@ impl Grantor {
     /// `sources` may be filled later, or never where nothing runs on after the change.
     pub fn new(opened: &Opened, sources: Arc<OnceLock<Sources>>) -> Grantor {
         Grantor {
-            memory: opened.memory.clone(),
+            store: opened.store.clone(),
             crib: opened.crib.clone(),
             project: opened.project.as_ref().map(|project| project.root.clone()),
             place: opened.place.clone(),
@@ -44,7 +44,7 @@ impl Grantor {
     }
 
     fn book(&self) -> Result<GrantBook, CallError> {
-        Ok(self.memory.store().map_err(refused)?.grants())
+        Ok(self.store.ready().map_err(refused)?.grants())
     }
 
     pub async fn list(&self, tool: Option<&str>) -> Result<Vec<Grant>, CallError> {
@@ -173,7 +173,7 @@ impl Grantor {
 
     async fn catch_up(&self) {
         if let Some(sources) = self.sources.get() {
-            sources.regrant(self.memory.grants()).await;
+            sources.regrant(self.store.grants()).await;
         }
     }
 }

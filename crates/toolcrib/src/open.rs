@@ -38,7 +38,7 @@ pub struct Opened {
     pub project: Option<Project>,
     pub trust: Trust,
     pub settings: Settings,
-    pub memory: Arc<StoreHandle>,
+    pub store: Arc<StoreHandle>,
     /// Where calls are written down.
     pub book: Arc<Book>,
     pub env: Env,
@@ -218,16 +218,16 @@ impl Opened {
     ) -> Result<Opened, Failure> {
         let project = served_project(&env, project_flag)?;
         let data = data_folder(&env)?;
-        let memory = Arc::new(StoreHandle::open(&env, &data).await?);
+        let store = Arc::new(StoreHandle::open(&env, &data).await?);
         // What settings name is not known yet; whoever follows them looks at that from the first time on.
         let stamp = Stamp::of(&env, project.as_ref(), &[]);
-        let trust = memory.trust_of(&env, project.as_ref()).await;
+        let trust = store.trust_of(&env, project.as_ref()).await;
         let mut settings = Settings::load(&env, &flags, project.as_ref(), trust.is_trusted())?;
-        let entries = memory.entries_of(project.as_ref()).await;
+        let entries = store.entries_of(project.as_ref()).await;
         trust_entries(&mut settings.folders, &entries);
         say_why(&mut settings.folders, &trust);
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
-        let book = Arc::new(Book::new(memory.clone()));
+        let book = Arc::new(Book::new(store.clone()));
         let crib = Arc::new(Crib::with_book(
             outputs.clone(),
             crate::now_ms,
@@ -271,7 +271,7 @@ impl Opened {
             variables,
             walls: settings.walls.clone(),
             code: Arc::new(code(&env, &data)?),
-            grants: watch::Sender::new(Arc::new(memory.grants().await)),
+            grants: watch::Sender::new(Arc::new(store.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())
         });
         let last_good = Arc::new(last_good_files(&env)?);
@@ -281,7 +281,7 @@ impl Opened {
             project,
             trust,
             settings,
-            memory,
+            store,
             book,
             outputs,
             env,
@@ -298,8 +298,8 @@ impl Opened {
             crib: self.crib.clone(),
             place: self.place.clone(),
             last_good: self.last_good.clone(),
-            registrations: self.memory.clone(),
-            registered: registrar::changes(&self.memory),
+            registrations: self.store.clone(),
+            registered: registrar::changes(&self.store),
         });
         let configuration = configuration(&self.settings);
         let (crib, place) = (self.crib.clone(), self.place.clone());
@@ -358,7 +358,7 @@ impl Opened {
 
     /// What does not work now, in words; the crib serves on without it.
     pub async fn trouble(&self) -> Vec<String> {
-        let store = self.memory.trouble().await.map(|error| error.to_string());
+        let store = self.store.trouble().await.map(|error| error.to_string());
         let outputs = self.outputs.clone();
         let outputs = tokio::task::spawn_blocking(move || outputs.trouble()).await;
         let outputs = outputs.ok().flatten();
@@ -390,7 +390,7 @@ impl Opened {
 
     /// The same, with the trust that it has by now.
     pub async fn project_line_now(&self) -> String {
-        let trust = self.memory.trust_of(&self.env, self.project.as_ref());
+        let trust = self.store.trust_of(&self.env, self.project.as_ref());
         self.line_of(&trust.await)
     }
 

@@ -38,13 +38,13 @@ pub struct StoreHandle {
     /// How often the store was opened.
     opened: watch::Sender<u64>,
     /// What is told of it, from when somebody first wants to know.
-    told: OnceLock<Told>,
+    news: OnceLock<StoreNews>,
     trusted: LastKnown<Vec<TrustedPath>>,
     granted: LastKnown<Vec<Grant>>,
 }
 
 /// What whoever follows the store is told.
-struct Told {
+struct StoreNews {
     state: watch::Receiver<StoreState>,
     trouble: watch::Receiver<Option<StoreError>>,
 }
@@ -84,14 +84,14 @@ impl StoreHandle {
             was_open: AtomicBool::new(store.is_ok()),
             store: Mutex::new(store),
             opened: watch::Sender::new(1),
-            told: OnceLock::new(),
+            news: OnceLock::new(),
             trusted: LastKnown::default(),
             granted: LastKnown::default(),
         })
     }
 
     /// The store, for those who can't do without: what can't be read or kept now is refused now, and not waited for.
-    pub fn store(&self) -> Result<Store, StoreError> {
+    pub fn ready(&self) -> Result<Store, StoreError> {
         let store = self.held()?;
         match self.standing() {
             Some(error) if !still_reads(&error) => Err(error),
@@ -110,7 +110,7 @@ impl StoreHandle {
 
     /// What is wrong with the store, as far as was told.
     fn standing(&self) -> Option<StoreError> {
-        self.told.get()?.trouble.borrow().clone()
+        self.news.get()?.trouble.borrow().clone()
     }
 
     /// The number of this opening of the store: whoever holds something of an earlier one takes it anew.
@@ -121,21 +121,21 @@ impl StoreHandle {
     /// Changes whenever somebody, in any process, changes what is in the store, and when it is opened again. Everybody who
     /// follows the store follows this. Must be called within a runtime.
     pub fn changes(self: &Arc<Self>) -> watch::Receiver<StoreState> {
-        self.told().state.clone()
+        self.news().state.clone()
     }
 
     /// Changes when the store ceases to answer, and when it answers again. Must be called within a runtime.
     pub fn troubles(self: &Arc<Self>) -> watch::Receiver<Option<StoreError>> {
-        self.told().trouble.clone()
+        self.news().trouble.clone()
     }
 
     /// The store as it is now, as far as was told.
     pub fn state(self: &Arc<Self>) -> StoreState {
-        *self.told().state.borrow()
+        *self.news().state.borrow()
     }
 
-    fn told(self: &Arc<Self>) -> &Told {
-        self.told.get_or_init(|| follow::start(self))
+    fn news(self: &Arc<Self>) -> &StoreNews {
+        self.news.get_or_init(|| follow::start(self))
     }
 
     /// Does what was read from the store still count? While it answers; and while it does not, for the time that
@@ -152,8 +152,8 @@ impl StoreHandle {
     /// What is wrong with the store now, if anything. Whoever follows it knows; else it is asked, and tried again where
     /// that may help.
     pub async fn trouble(&self) -> Option<StoreError> {
-        if let Some(told) = self.told.get() {
-            return told.trouble.borrow().clone();
+        if let Some(news) = self.news.get() {
+            return news.trouble.borrow().clone();
         }
         let error = match self.held() {
             Ok(store) => match store.read_only() {
@@ -269,7 +269,7 @@ mod tests {
         let mut changes = handle.changes();
         let before = *changes.borrow_and_update();
         let other = StoreHandle::open(&env, folder.path()).await.unwrap();
-        let book = other.store().unwrap().trusted();
+        let book = other.ready().unwrap().trusted();
         let kind = TrustKind::Project;
         book.trust(folder.path(), kind, &[]).await.unwrap();
         let now = *changes

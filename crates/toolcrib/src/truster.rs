@@ -26,7 +26,7 @@ use crate::wire::{
 
 pub struct Truster {
     env: Env,
-    memory: Arc<StoreHandle>,
+    store: Arc<StoreHandle>,
     project: Option<Project>,
     /// One project is looked at at a time.
     turn: Mutex<()>,
@@ -42,17 +42,17 @@ pub enum Reaches {
 }
 
 impl Truster {
-    pub fn new(env: Env, memory: Arc<StoreHandle>, project: Option<Project>) -> Truster {
+    pub fn new(env: Env, store: Arc<StoreHandle>, project: Option<Project>) -> Truster {
         Truster {
             env,
-            memory,
+            store,
             project,
             turn: Mutex::new(()),
         }
     }
 
     fn store(&self) -> Result<Store, CallError> {
-        self.memory.store().map_err(refused)
+        self.store.ready().map_err(refused)
     }
 
     /// The project, which is the only one that trust is ever given to here.

@@ -9,7 +9,7 @@ use toolcrib_core::store::CustomTool;
 use toolcrib_core::words::counted;
 use toolcrib_core::{Access, Permit, Problem, Severity, SourceKind};
 
-use super::{Known, content_hash, manifest, recipe, wanted, written};
+use super::{Naming, content_hash, manifest, recipe, wanted, written};
 use crate::Place;
 use crate::denied::Lacking;
 use crate::executable::definition::Definition;
@@ -52,7 +52,7 @@ pub enum Yes {
 
 impl Yes {
     /// The same as a call would have.
-    async fn permit(self, tool: &CustomTool, known: Known, place: &Place) -> Permit {
+    async fn permit(self, tool: &CustomTool, naming: Naming, place: &Place) -> Permit {
         let looked_at = tool.clone();
         let content = tokio::task::spawn_blocking(move || content_hash(&looked_at)).await;
         let granted = {
@@ -61,7 +61,7 @@ impl Yes {
         };
         let permit = match self {
             // What has no name yet was granted nothing.
-            Yes::Declared if known == Known::Unnamed => wanted(tool, place).asks,
+            Yes::Declared if naming == Naming::Unnamed => wanted(tool, place).asks,
             Yes::Declared => wanted(tool, place).asks.join(&granted),
             Yes::Granted => granted,
         };
@@ -92,7 +92,7 @@ pub async fn examine(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Examina
         warnings: Vec::new(),
     };
     let mut report = Report::without_file(SourceKind::Registered);
-    match said(tool, yes, Known::ByName, place, &mut report).await {
+    match said(tool, yes, Naming::ByName, place, &mut report).await {
         Ok(Some(said)) => complete(&mut found, &said, &mut report),
         Ok(None) => {}
         Err(error) => found.errors.push(error),
@@ -120,7 +120,7 @@ pub async fn examine(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Examina
 /// The name that a program gives itself, for whoever registers it without one.
 pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<String, Vec<String>> {
     let mut report = Report::without_file(SourceKind::Registered);
-    let said = said(tool, Yes::Declared, Known::Unnamed, place, &mut report)
+    let said = said(tool, Yes::Declared, Naming::Unnamed, place, &mut report)
         .await
         .map_err(|error| vec![error])?;
     let problems = report.finish();
@@ -141,15 +141,15 @@ pub async fn described_name(tool: &CustomTool, place: &Arc<Place>) -> Result<Str
 async fn said(
     tool: &CustomTool,
     yes: Yes,
-    known: Known,
+    naming: Naming,
     place: &Arc<Place>,
     report: &mut Report<'_>,
 ) -> Result<Option<Value>, String> {
     let Some(manifest) = manifest(&written(tool), place, report).filter(|_| !report.failed) else {
         return Ok(None);
     };
-    let permit = yes.permit(tool, known, place).await;
-    let recipe = recipe(tool, &manifest, &permit, known, place);
+    let permit = yes.permit(tool, naming, place).await;
+    let recipe = recipe(tool, &manifest, &permit, naming, place);
     // The handshake has a clock of its own, and ends before this.
     let limit = place.workers.limits().handshake * AT_MOST + MARGIN;
     let hello = match tokio::time::timeout(limit, place.workers.try_out(&recipe)).await {
@@ -200,8 +200,8 @@ async fn said(
 async fn will_start_others(tool: &CustomTool, yes: Yes, place: &Arc<Place>) -> Option<String> {
     let mut report = Report::without_file(SourceKind::Registered);
     let manifest = manifest(&written(tool), place, &mut report)?;
-    let permit = yes.permit(tool, Known::ByName, place).await;
-    let recipe = recipe(tool, &manifest, &permit, Known::ByName, place);
+    let permit = yes.permit(tool, Naming::ByName, place).await;
+    let recipe = recipe(tool, &manifest, &permit, Naming::ByName, place);
     let (what, hint) = warned(&recipe, &tool.name, place)?;
     Some(format!("{what}; {hint}"))
 }

@@ -113,7 +113,7 @@ fn manifest(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Opt
 
 /// Is it known what a registration is called? The user's settings let tools out of their walls by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum Naming {
     ByName,
     Unnamed,
 }
@@ -124,16 +124,16 @@ fn recipe(
     tool: &CustomTool,
     manifest: &Manifest,
     permit: &Permit,
-    known: Known,
+    naming: Naming,
     place: &Place,
 ) -> Recipe {
     let lent = manifest.secrets.iter().map(|one| place.lent(one));
     let reads = wanted(tool, place).reads;
     let mut policy = confine::policy(&own(tool), permit, &reads, &sandbox(tool), place);
     policy.hide.extend(manifest.hidden.iter().cloned());
-    let confinement = match known {
-        Known::ByName => place.walls.around_registered(&tool.name, policy),
-        Known::Unnamed => place.walls.around_unnamed(policy),
+    let confinement = match naming {
+        Naming::ByName => place.walls.around_registered(&tool.name, policy),
+        Naming::Unnamed => place.walls.around_unnamed(policy),
     };
     let mut blueprint = manifest.blueprint(&tool.name);
     blueprint.dir = confine::start(blueprint.dir, &confinement, place);

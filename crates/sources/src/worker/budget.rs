@@ -45,7 +45,7 @@ pub(super) struct Places {
 }
 
 /// A worker's place: it is free again when this is dropped.
-pub(super) type Place = OwnedSemaphorePermit;
+pub(super) type WorkerPlace = OwnedSemaphorePermit;
 
 /// Counts who waits, however that ends.
 struct Waits<'a>(&'a AtomicUsize);
@@ -76,7 +76,7 @@ impl Places {
     }
 
     /// Takes a place for a new worker. None where places are no longer given out.
-    pub(super) async fn take(&self, pools: &Pools) -> Option<Place> {
+    pub(super) async fn take(&self, pools: &Pools) -> Option<WorkerPlace> {
         if let Ok(place) = self.free.clone().try_acquire_owned() {
             return Some(place);
         }

@@ -12,7 +12,7 @@ use toolcrib_core::store::Logs;
 use toolcrib_core::{Events, Hidden};
 use toolcrib_sandbox::{Environment, Launcher};
 
-use super::budget::{Place, Places, end_oldest};
+use super::budget::{Places, WorkerPlace, end_oldest};
 use super::process::Worker;
 use super::{Fault, Limits, Pool, Recipe};
 
@@ -41,16 +41,16 @@ pub struct WorkerContext {
 /// A process counts, and has its place, as long as somebody holds this.
 pub struct Running {
     ground: Arc<WorkerContext>,
-    _place: Place,
+    _place: WorkerPlace,
 }
 
 impl WorkerContext {
     /// Waits for a place for one process more.
-    pub(super) async fn room(self: &Arc<WorkerContext>) -> Result<Place, Fault> {
+    pub(super) async fn room(self: &Arc<WorkerContext>) -> Result<WorkerPlace, Fault> {
         self.places.take(&self.pools).await.ok_or(Fault::Closing)
     }
 
-    pub(super) fn run(self: &Arc<WorkerContext>, place: Place) -> Running {
+    pub(super) fn run(self: &Arc<WorkerContext>, place: WorkerPlace) -> Running {
         self.running.send_modify(|count| *count += 1);
         Running {
             ground: self.clone(),
@@ -83,10 +83,10 @@ pub struct Workers {
 
 /// The pools there are. Whoever holds one keeps it.
 #[derive(Clone, Default)]
-pub(super) struct Pools(Arc<Mutex<Known>>);
+pub(super) struct Pools(Arc<Mutex<KnownPools>>);
 
 #[derive(Default)]
-struct Known {
+struct KnownPools {
     by_key: HashMap<Key, Weak<Pool>>,
     closed: bool,
     /// Is somebody looking after them?
@@ -94,7 +94,7 @@ struct Known {
 }
 
 impl Pools {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownPools> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -40,8 +40,8 @@ impl Init {
             Err(error) => return Err(unwritable(&marker, error)),
         };
         let tools = marker.join("tools");
-        let memory = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
-        let known = memory.trust_of(&scene.env, Some(&project)).await;
+        let store = StoreHandle::open(&scene.env, &data_folder(&scene.env)?).await?;
+        let known = store.trust_of(&scene.env, Some(&project)).await;
         if !known.is_trusted() {
             refuse_way_out(&project, &marker)?;
             refuse_way_out(&project, &tools)?;
@@ -61,12 +61,12 @@ impl Init {
         let ownership = Ownership::of(&project.root, &further);
         let alone = ownership.is_ok_and(|ownership| ownership.doubt(user()).is_none());
         if is_new && alone {
-            let trusted = memory.store()?.trusted();
+            let trusted = store.ready()?.trusted();
             trusted
                 .trust(&project.root, TrustKind::Project, &further)
                 .await?;
         }
-        let trusted = memory
+        let trusted = store
             .trust_of(&scene.env, Some(&project))
             .await
             .is_trusted();

@@ -98,8 +98,8 @@ impl Reach {
             return Ok(Reach::to(there));
         }
         let data = data_folder(&scene.env)?;
-        let memory = Arc::new(StoreHandle::open(&scene.env, &data).await?);
-        let served = Served::records(&scene.env, &memory, &data, project);
+        let store = Arc::new(StoreHandle::open(&scene.env, &data).await?);
+        let served = Served::records(&scene.env, &store, &data, project);
         Ok(Reach {
             line: String::new(),
             transport: Here::new(served).into(),

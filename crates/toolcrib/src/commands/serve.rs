@@ -84,7 +84,7 @@ impl Serve {
         // The port answers from here on; it says "not ready" until the first catalog stands.
         let auth = match self.no_auth {
             true => Auth::off(),
-            false => Auth::on(opened.memory.clone(), own.port()),
+            false => Auth::on(opened.store.clone(), own.port()),
         };
         let router = http::router(served.clone(), own, auth.clone());
         let server = tokio::spawn(http::serve(listener, router, served.clone()));
@@ -183,7 +183,7 @@ async fn stop(scene: &Scene, opened: &Opened, served: &Served, ended: impl Futur
 /// Lets go of calls that were on record long enough, for as long as the crib serves.
 async fn let_go(opened: &Opened) {
     loop {
-        let gone = match opened.memory.store() {
+        let gone = match opened.store.ready() {
             Ok(store) => store.calls().forget(opened.settings.retention).await,
             Err(error) => Err(error),
         };

@@ -35,9 +35,9 @@ impl StoreChange {
 impl Opened {
     /// Follows trust, grants and settings that other processes change, until it is dropped. `tell` hears what is wrong.
     pub async fn follow(&self, sources: &Sources, tell: impl Fn(Vec<String>)) {
-        let mut changes = self.memory.changes();
+        let mut changes = self.store.changes();
         let mut follower = Follower::new(self, sources, *changes.borrow_and_update());
-        let mut troubles = self.memory.troubles();
+        let mut troubles = self.store.troubles();
         let mut checks = tokio::time::interval(CHECK_EVERY);
         checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         // The first one is at once, and what is wrong at the start is told already.
@@ -85,7 +85,7 @@ struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     fn new(opened: &'a Opened, sources: &'a Sources, state: StoreState) -> Follower<'a> {
-        let trouble = opened.memory.held().err().map(|error| error.to_string());
+        let trouble = opened.store.held().err().map(|error| error.to_string());
         let mut follower = Follower {
             opened,
             sources,
@@ -96,7 +96,7 @@ impl<'a> Follower<'a> {
             decisive: Vec::new(),
             trouble: trouble.into_iter().collect(),
             unread: Vec::new(),
-            known: opened.memory.is_known(),
+            known: opened.store.is_known(),
             waiting: Vec::new(),
         };
         follower.note_decisive();
@@ -118,12 +118,12 @@ impl<'a> Follower<'a> {
         let env = &self.opened.env;
         let stamp = Stamp::of(env, self.opened.project.as_ref(), &self.decisive);
         // What was known counts no longer, or again.
-        let known = self.opened.memory.is_known();
+        let known = self.opened.store.is_known();
         let turned =
             std::mem::replace(&mut self.known, known) != known || (news && !self.unread.is_empty());
         if stamp == self.stamp && !turned && !changed.trust {
             if changed.grants {
-                self.sources.regrant(self.opened.memory.grants()).await;
+                self.sources.regrant(self.opened.store.grants()).await;
             }
             return news.then(|| self.reasons());
         }
@@ -132,10 +132,10 @@ impl<'a> Follower<'a> {
         let trust = self.follow_trust().await;
         let settings = self.follow_settings().await;
         self.unread = trust.into_iter().chain(settings).collect();
-        let entries = self.opened.memory.entries_of(self.opened.project.as_ref());
+        let entries = self.opened.store.entries_of(self.opened.project.as_ref());
         trust_entries(&mut self.configuration.folders, &entries.await);
         say_why(&mut self.configuration.folders, &self.trust);
-        self.sources.regrant(self.opened.memory.grants()).await;
+        self.sources.regrant(self.opened.store.grants()).await;
         self.sources.configure(self.configuration.clone()).await;
         Some(self.reasons())
     }
@@ -151,7 +151,7 @@ impl<'a> Follower<'a> {
     /// Reads whether the project is trusted; gives why nobody knows, if so.
     async fn follow_trust(&mut self) -> Option<String> {
         let opened = self.opened;
-        let trust = opened.memory.trust_of(&opened.env, opened.project.as_ref());
+        let trust = opened.store.trust_of(&opened.env, opened.project.as_ref());
         let trust = trust.await;
         if trust.is_trusted() && self.trust.is_trusted() && trust != self.trust {
             // Withdrawn and given again between two looks: withdrawn all the same.

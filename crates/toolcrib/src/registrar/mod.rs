@@ -48,7 +48,7 @@ const EXAMINED: [&str; 8] = [
 ];
 
 pub struct Registrar {
-    memory: Arc<StoreHandle>,
+    store: Arc<StoreHandle>,
     env: Env,
     place: Arc<Place>,
     crib: Arc<Crib>,
@@ -80,7 +80,7 @@ impl Registrar {
     pub fn new(opened: &Opened, sources: Arc<OnceLock<Sources>>) -> Registrar {
         let limit = opened.settings.default_timeout.as_millis();
         Registrar {
-            memory: opened.memory.clone(),
+            store: opened.store.clone(),
             env: opened.env.clone(),
             place: opened.place.clone(),
             crib: opened.crib.clone(),
@@ -92,7 +92,7 @@ impl Registrar {
     }
 
     fn tools(&self) -> Result<CustomTools, CallError> {
-        Ok(self.memory.store().map_err(refused)?.custom_tools())
+        Ok(self.store.ready().map_err(refused)?.custom_tools())
     }
 
     pub async fn list(
@@ -222,7 +222,7 @@ impl Registrar {
             binding: Binding::Content(tool.content_hash.clone()),
             permit: asks,
         };
-        let book = self.memory.store().map_err(refused)?.grants();
+        let book = self.store.ready().map_err(refused)?.grants();
         let (grant, is_new) = book.add(new).await.map_err(refused)?;
         self.regrant().await;
         Ok(is_new.then_some(grant))
@@ -235,7 +235,7 @@ impl Registrar {
         granted: Option<Grant>,
     ) -> Result<CustomTool, CallError> {
         if let (Err(_), Some(grant)) = (&kept, granted) {
-            let book = self.memory.store().map_err(refused)?.grants();
+            let book = self.store.ready().map_err(refused)?.grants();
             book.revoke(&grant.id).await.map_err(refused)?;
             self.regrant().await;
         }
@@ -245,7 +245,7 @@ impl Registrar {
     pub async fn remove(&self, name: &str) -> Result<(), CallError> {
         self.get(name).await?;
         // Another tool of this name must not find what this one was granted.
-        let book = self.memory.store().map_err(refused)?.grants();
+        let book = self.store.ready().map_err(refused)?.grants();
         let gone = book.revoke_tool(name, REGISTERED).await;
         if gone.map_err(refused)? > 0 {
             self.regrant().await;
@@ -411,7 +411,7 @@ impl Registrar {
 
     async fn regrant(&self) {
         if let Some(sources) = self.sources.get() {
-            sources.regrant(self.memory.grants()).await;
+            sources.regrant(self.store.grants()).await;
         }
     }
 

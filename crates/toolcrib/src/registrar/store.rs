@@ -12,7 +12,7 @@ use crate::store_handle::{StoreHandle, StoreState};
 
 impl Registrations for StoreHandle {
     fn active(&self) -> BoxFuture<'_, Result<Vec<CustomTool>, StoreError>> {
-        Box::pin(async { Registrations::active(&self.store()?.custom_tools()).await })
+        Box::pin(async { Registrations::active(&self.ready()?.custom_tools()).await })
     }
 
     fn set_status<'a>(
@@ -22,7 +22,7 @@ impl Registrations for StoreHandle {
         error_message: Option<&'a str>,
     ) -> BoxFuture<'a, Result<CustomTool, StoreError>> {
         Box::pin(async move {
-            let tools = self.store()?.custom_tools();
+            let tools = self.ready()?.custom_tools();
             tools.set_status(name, status, error_message).await
         })
     }
@@ -34,15 +34,15 @@ impl Registrations for StoreHandle {
         at_ms: u64,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let tools = self.store()?.custom_tools();
+            let tools = self.ready()?.custom_tools();
             tools.set_health(name, health, at_ms).await
         })
     }
 }
 
 /// Changes with every change to registrations, and when the store is another one. Ends with its last listener.
-pub fn changes(memory: &Arc<StoreHandle>) -> watch::Receiver<u64> {
-    let mut store = memory.changes();
+pub fn changes(store: &Arc<StoreHandle>) -> watch::Receiver<u64> {
+    let mut store = store.changes();
     let mut known = number(*store.borrow_and_update());
     let (tell, told) = watch::channel(0);
     tokio::spawn(async move {

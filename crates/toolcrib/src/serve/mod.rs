@@ -96,7 +96,7 @@ pub struct Served {
     /// The JSON Schema of the config file, for editors; empty where there is none.
     pub config_schema: String,
     /// The store, for what is read from there; none in a crib of a test's.
-    pub memory: Option<Arc<StoreHandle>>,
+    pub store: Option<Arc<StoreHandle>>,
     /// Where tools are registered; none where nothing is remembered.
     pub registrar: Option<Arc<Registrar>>,
     /// Where grants are given; none where nothing is remembered.
@@ -126,7 +126,7 @@ impl Served {
             shutdown: CancellationToken::new(),
             given_up: CancellationToken::new(),
             config_schema: String::new(),
-            memory: None,
+            store: None,
             registrar: None,
             grantor: None,
             truster: None,
@@ -146,7 +146,7 @@ impl Served {
             grantor: Some(Arc::new(Grantor::new(opened, following.clone()))),
             opened: Some(opened.clone()),
             list_wait: opened.settings.list_wait,
-            ..Served::new(crib).with_records(&opened.env, &opened.memory, opened.project.as_ref())
+            ..Served::new(crib).with_records(&opened.env, &opened.store, opened.project.as_ref())
         }
     }
 
@@ -154,25 +154,25 @@ impl Served {
     /// tool is there.
     pub fn records(
         env: &Env,
-        memory: &Arc<StoreHandle>,
+        store: &Arc<StoreHandle>,
         data: &Path,
         project: Option<&Project>,
     ) -> Served {
         let outputs = OutputFiles::in_folder(data, OutputLimits::default());
         let profiles = Profiles::everybody(ChainSettings::new(Duration::ZERO));
         let crib = Crib::new(Arc::new(outputs), crate::now_ms, profiles);
-        Served::new(Arc::new(crib)).with_records(env, memory, project)
+        Served::new(Arc::new(crib)).with_records(env, store, project)
     }
 
     fn with_records(
         self,
         env: &Env,
-        memory: &Arc<StoreHandle>,
+        store: &Arc<StoreHandle>,
         project: Option<&Project>,
     ) -> Served {
-        let truster = Truster::new(env.clone(), memory.clone(), project.cloned());
+        let truster = Truster::new(env.clone(), store.clone(), project.cloned());
         Served {
-            memory: Some(memory.clone()),
+            store: Some(store.clone()),
             truster: Some(Arc::new(truster)),
             ..self.with_project(project.map(|project| project.root.clone()))
         }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use toolcrib_store::{Pulse, StoreError};
 
-use super::{StoreHandle, StoreState, Told};
+use super::{StoreHandle, StoreNews, StoreState};
 
 /// How often a store in trouble is tried again.
 const TRY_EVERY: Duration = Duration::from_millis(500);
@@ -16,7 +16,7 @@ const TRY_EVERY: Duration = Duration::from_millis(500);
 const TRY_TO_WRITE_EVERY: Duration = Duration::from_secs(2);
 
 /// Begins to tell, until nobody holds the store.
-pub(super) fn start(handle: &Arc<StoreHandle>) -> Told {
+pub(super) fn start(handle: &Arc<StoreHandle>) -> StoreNews {
     let opened = handle.opened.subscribe();
     let watched = watch_of(handle);
     let (revisions, found) = see(handle, watched.as_ref());
@@ -32,7 +32,7 @@ pub(super) fn start(handle: &Arc<StoreHandle>) -> Told {
         trying: None,
     };
     tokio::spawn(following.run());
-    Told {
+    StoreNews {
         state: told_state,
         trouble: told_trouble,
     }

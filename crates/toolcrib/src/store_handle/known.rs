@@ -90,7 +90,7 @@ impl StoreHandle {
             return Trust::Lapsed(reason);
         }
         if trusted.ownership.is_none()
-            && let Ok(store) = self.store()
+            && let Ok(store) = self.ready()
         {
             // Where it can't be written it is found out again the next time.
             let path = Path::new(&trusted.path);
@@ -124,7 +124,7 @@ impl StoreHandle {
     ) -> Result<T, StoreError> {
         let number = self.number(kind);
         let slot = || known.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = match self.store() {
+        let failed = match self.ready() {
             Ok(store) => match tokio::time::timeout(PATIENCE, Box::pin(read(store))).await {
                 Ok(Ok(value)) => {
                     *slot() = Some((number, value.clone()));
@@ -146,8 +146,8 @@ impl StoreHandle {
 
     /// The number of the last change of one kind, as far as is known.
     fn number(&self, kind: fn(Revisions) -> u64) -> Number {
-        match self.told.get() {
-            Some(told) => told.state.borrow().number(kind),
+        match self.news.get() {
+            Some(news) => news.state.borrow().number(kind),
             None => {
                 let at_open = self.held().ok().map(|store| kind(store.at_open()));
                 (self.opened(), at_open)

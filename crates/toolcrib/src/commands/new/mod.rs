@@ -74,13 +74,13 @@ impl New {
         let single = !self.global && !opened.trust.is_trusted();
         if single && let Trust::Unknown(_) = &opened.trust {
             // Says why, before anything is written.
-            opened.memory.store()?;
+            opened.store.ready()?;
         }
         refuse_taken(&opened, &tools, &name).await?;
         make_folder(&tools)?;
         let mut written = self.write(scene, &opened, &tools, &name).await?;
         if single {
-            let trusted = opened.memory.store()?.trusted();
+            let trusted = opened.store.ready()?.trusted();
             trusted.trust(&written.entry, TrustKind::Entry, &[]).await?;
         }
         if !opened.settings.folders.iter().any(|f| f.path == tools) {

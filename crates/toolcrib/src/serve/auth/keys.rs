@@ -24,7 +24,7 @@ const MAX_KNOWN: usize = 1_024;
 
 /// Checks tokens.
 pub struct Keys {
-    memory: Arc<StoreHandle>,
+    store: Arc<StoreHandle>,
     /// By the hash of the secret; the secret itself is kept nowhere.
     known: Mutex<HashMap<[u8; 32], CachedToken>>,
 }
@@ -40,9 +40,9 @@ struct CachedToken {
 }
 
 impl Keys {
-    pub fn new(memory: Arc<StoreHandle>) -> Keys {
+    pub fn new(store: Arc<StoreHandle>) -> Keys {
         Keys {
-            memory,
+            store,
             known: Mutex::default(),
         }
     }
@@ -93,7 +93,7 @@ impl Keys {
 
     /// Whoever was let in since tokens last changed needs no further question, also while the store does not answer.
     fn remembered(&self, key: &[u8; 32], revision: Number) -> Option<Who> {
-        if !self.memory.is_known() {
+        if !self.store.is_known() {
             return None;
         }
         let mut known = self.known();
@@ -102,7 +102,7 @@ impl Keys {
             return None;
         }
         if entry.touched.elapsed().as_millis() > u128::from(TOUCH_EVERY_MS)
-            && let Ok(store) = self.memory.store()
+            && let Ok(store) = self.store.ready()
         {
             entry.touched = Instant::now();
             touch(store, entry.token.clone());
@@ -115,7 +115,7 @@ impl Keys {
         &self,
         question: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<(Store, T), StoreError> {
-        let store = self.memory.store()?;
+        let store = self.store.ready()?;
         match tokio::time::timeout(PATIENCE, question(&store)).await {
             Ok(answer) => answer.map(|answer| (store, answer)),
             Err(_) => Err(StoreError::Unreachable {
@@ -132,7 +132,7 @@ impl Keys {
 
     /// Does a token that counted then still do? The store is asked only where it may have changed.
     pub async fn counts_since(&self, id: &str, revision: Number) -> Result<bool, CallError> {
-        if revision == self.revision() && self.memory.is_known() {
+        if revision == self.revision() && self.store.is_known() {
             let known = self.known();
             let entry = known.values().find(|entry| entry.token.id == id);
             if let Some(entry) = entry {
@@ -149,7 +149,7 @@ impl Keys {
         let mut expires = None;
         loop {
             // Taken before the look, so that what changes after it is heard of.
-            let mut changes = self.memory.changes();
+            let mut changes = self.store.changes();
             changes.mark_unchanged();
             let found = async |store: &Store| store.tokens().get(id).await;
             let mut wait = match self.ask(found).await {
@@ -161,7 +161,7 @@ impl Keys {
                     LOOK_ANYWAY
                 }
                 // A store that can't be read says nothing about the token: what is known counts, for its time.
-                Err(_) if self.memory.is_known() => LOOK_UNTOLD,
+                Err(_) if self.store.is_known() => LOOK_UNTOLD,
                 Err(_) => return,
             };
             if is_over(expires) {
@@ -181,7 +181,7 @@ impl Keys {
     }
 
     pub(super) fn revision(&self) -> Number {
-        self.memory.state().number(|revisions| revisions.tokens)
+        self.store.state().number(|revisions| revisions.tokens)
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {

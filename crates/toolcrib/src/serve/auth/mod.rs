@@ -217,9 +217,9 @@ impl Auth {
     }
 
     /// Tokens of this store, and logins of this process; `port` is where it listens.
-    pub fn on(memory: Arc<StoreHandle>, port: u16) -> Auth {
+    pub fn on(store: Arc<StoreHandle>, port: u16) -> Auth {
         Auth(Some(Arc::new(Door {
-            keys: Keys::new(memory),
+            keys: Keys::new(store),
             logins: Logins::default(),
             cookie: format!("toolcrib_{port}"),
         })))

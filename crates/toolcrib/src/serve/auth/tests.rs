@@ -7,7 +7,7 @@ use super::*;
 use crate::env::Env;
 
 struct World {
-    memory: Arc<StoreHandle>,
+    handle: Arc<StoreHandle>,
     store: Store,
     _folder: tempfile::TempDir,
 }
@@ -20,10 +20,10 @@ impl World {
     async fn with(vars: &[(&str, &str)]) -> World {
         let folder = tempfile::tempdir().unwrap();
         let env = Env::of(vars, folder.path());
-        let memory = Arc::new(StoreHandle::open(&env, folder.path()).await.unwrap());
-        let store = memory.store().unwrap();
+        let handle = Arc::new(StoreHandle::open(&env, folder.path()).await.unwrap());
+        let store = handle.ready().unwrap();
         World {
-            memory,
+            handle,
             store,
             _folder: folder,
         }
@@ -67,7 +67,7 @@ async fn until(mut holds: impl AsyncFnMut() -> bool) {
 async fn a_token_says_who_asks() {
     let world = World::new().await;
     let (id, secret) = world.token(None).await;
-    let keys = Keys::new(world.memory.clone());
+    let keys = Keys::new(world.handle.clone());
     let who = keys.check(&secret).await.unwrap();
     let caller = who.caller("rest");
     assert_eq!(caller.token.as_deref(), Some(id.as_str()));
@@ -96,7 +96,7 @@ async fn a_token_says_who_asks() {
 async fn a_known_token_counts_while_the_store_is_silent_and_for_its_time_only() {
     let world = World::with(&[("TOOLCRIB_STORE_GRACE", "60000")]).await;
     let (_, secret) = world.token(None).await;
-    let keys = Keys::new(world.memory.clone());
+    let keys = Keys::new(world.handle.clone());
     keys.check(&secret).await.unwrap();
     // Whoever just begins to follow changes hears of those before.
     let latest = world.store.revisions().await.unwrap().tokens;
@@ -119,7 +119,7 @@ async fn a_known_token_counts_while_the_store_is_silent_and_for_its_time_only() 
 #[tokio::test]
 async fn a_token_that_was_revoked_or_has_expired_is_refused() {
     let world = World::new().await;
-    let keys = Keys::new(world.memory.clone());
+    let keys = Keys::new(world.handle.clone());
     let (id, secret) = world.token(None).await;
     keys.check(&secret).await.unwrap();
     let ended = tokio::time::timeout(PATIENCE, keys.ended(&id));
@@ -143,7 +143,7 @@ async fn a_token_that_was_revoked_or_has_expired_is_refused() {
 #[tokio::test]
 async fn a_cookie_counts_for_its_own_pages_only() {
     let world = World::new().await;
-    let auth = Auth::on(world.memory.clone(), 7717);
+    let auth = Auth::on(world.handle.clone(), 7717);
     let code = auth.login_code().unwrap().unwrap();
     let cookie = auth.log_in(&code).unwrap();
     assert!(cookie.starts_with("toolcrib_7717="), "{cookie}");

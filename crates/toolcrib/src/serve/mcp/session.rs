@@ -171,7 +171,7 @@ impl Sessions {
 
     fn shared(&self, served: &Served) -> Option<&Signer> {
         if self.shared.get().is_none()
-            && let Some(Ok(store)) = served.memory.as_ref().map(|memory| memory.store())
+            && let Some(Ok(store)) = served.store.as_ref().map(|store| store.ready())
         {
             let _ = self.shared.set(store.signer(PURPOSE));
         }

@@ -130,8 +130,8 @@ pub async fn show(
 }
 
 fn calls(served: &Served) -> Result<Calls, CallError> {
-    match &served.memory {
-        Some(memory) => Ok(memory.store().map_err(refused)?.calls()),
+    match &served.store {
+        Some(store) => Ok(store.ready().map_err(refused)?.calls()),
         None => Err(CallError::unavailable("this crib keeps no record of calls")),
     }
 }

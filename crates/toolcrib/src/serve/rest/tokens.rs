@@ -24,8 +24,8 @@ const MAX_NAME: usize = 64;
 const MAX_SECONDS: u64 = 100 * 365 * 86_400;
 
 fn tokens(served: &Served) -> Result<Tokens, CallError> {
-    match &served.memory {
-        Some(memory) => Ok(memory.store().map_err(refused)?.tokens()),
+    match &served.store {
+        Some(store) => Ok(store.ready().map_err(refused)?.tokens()),
         None => Err(CallError::unavailable("this server keeps no tokens")
             .hint("start one with `toolcrib serve`")),
     }
