@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::profile::Selection;
-use crate::{Problem, Tool, ToolName};
+use crate::{Problem, Selection, Tool, ToolName};
 
 pub(crate) type Tools = BTreeMap<ToolName, Arc<Tool>>;
 
@@ -47,16 +46,14 @@ impl Catalog {
 
     /// The tools that are left when this decides.
     pub fn select(&self, sees: &Selection) -> Arc<Tools> {
-        match sees {
-            Selection::Everything => self.tools.clone(),
-            Selection::Only(sees) => {
-                let seen = self.tools.iter().filter(|(_, tool)| sees(tool));
-                Arc::new(
-                    seen.map(|(name, tool)| (name.clone(), tool.clone()))
-                        .collect(),
-                )
-            }
+        if sees.is_everything() {
+            return self.tools.clone();
         }
+        let seen = self.tools.iter().filter(|(_, tool)| sees.sees(tool));
+        Arc::new(
+            seen.map(|(name, tool)| (name.clone(), tool.clone()))
+                .collect(),
+        )
     }
 
     pub fn problems(&self) -> &[Problem] {

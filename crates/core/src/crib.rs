@@ -10,7 +10,8 @@ use crate::middleware::Shared;
 use crate::registry::{Clock, Registry};
 use crate::store::CallBook;
 use crate::{
-    Caller, Change, Context, Event, Events, Object, Outputs, Pending, Profiles, Tool, Update, View,
+    CallError, Caller, Change, Context, Event, Events, Object, Outputs, Pending, Profiles, Tool,
+    Update, View,
 };
 
 /// What a surface asks for.
@@ -101,10 +102,23 @@ impl Crib {
         }
     }
 
-    /// What this agent sees now, and the only way to list or to call. An agent without a profile of its name has the
-    /// default one.
+    /// What this agent sees now, and the only way to list or to call. An agent without a profile of its name, or with one
+    /// that only sessions have, sees nothing.
     pub fn view(&self, agent: &str) -> Arc<View> {
         self.registry.snapshot().view(agent, &self.shared)
+    }
+
+    /// Says why no caller can be this agent, if so: there is none of this name, or only sessions use it.
+    pub fn admits(&self, agent: &str) -> Result<(), CallError> {
+        self.registry.snapshot().admits(agent)
+    }
+
+    /// What each profile gives, the default one first: for those who look at profiles, and not for callers.
+    pub fn views(&self) -> Vec<Arc<View>> {
+        let snapshot = self.registry.snapshot();
+        let profiles = snapshot.profiles().all().iter();
+        let views = profiles.map(|profile| snapshot.view_named(profile.name(), &self.shared));
+        views.flatten().collect()
     }
 
     /// Everything there is, whatever the default agent sees: for those who keep the crib, and not for agents.

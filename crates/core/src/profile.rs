@@ -13,11 +13,12 @@ use serde_json::{Map, Value};
 
 use crate::call::DEFAULT_AGENT;
 use crate::middleware::{self, Middleware};
-use crate::{OutputRules, Tool};
+use crate::{CallError, ErrorCode, OutputRules, Selection};
 
 /// What one agent sees, and how its calls are governed.
 pub struct Profile {
     name: Arc<str>,
+    mode: Mode,
     sees: Selection,
     settings: ChainSettings,
     chain: Vec<Arc<dyn Middleware>>,
@@ -27,21 +28,33 @@ impl Profile {
     pub fn new(name: &str, sees: Selection, settings: ChainSettings) -> Profile {
         Profile {
             name: name.into(),
+            mode: Mode::Primary,
             sees,
             chain: middleware::chain(&settings),
             settings,
         }
     }
 
+    #[must_use]
+    pub fn with_mode(mut self, mode: Mode) -> Profile {
+        self.mode = mode;
+        self
+    }
+
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.mode
     }
 
     pub fn settings(&self) -> &ChainSettings {
         &self.settings
     }
 
-    pub(crate) fn sees(&self) -> &Selection {
+    /// Which tools it sees.
+    pub fn sees(&self) -> &Selection {
         &self.sees
     }
 
@@ -50,13 +63,23 @@ impl Profile {
     }
 }
 
-/// Which tools an agent sees. A tool outside is not there for it: neither listed nor called.
-#[derive(Clone, Default)]
-pub enum Selection {
+/// Who may use a profile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Whoever chooses it, or has a token for it.
     #[default]
-    Everything,
-    /// Those of which this is true.
-    Only(Arc<dyn Fn(&Tool) -> bool + Send + Sync>),
+    Primary,
+    /// Sessions of the crib, and nobody else.
+    Subagent,
+}
+
+impl Mode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Primary => "primary",
+            Mode::Subagent => "subagent",
+        }
+    }
 }
 
 /// What a chain is built from.
@@ -74,8 +97,23 @@ pub struct ChainSettings {
 /// A link that settings list, with its parameters.
 #[derive(Clone)]
 pub struct ListedLink {
-    name: Arc<str>,
+    table: Arc<MiddlewareTable>,
     link: Arc<dyn Middleware>,
+}
+
+/// A link is its parameters and nothing else.
+impl PartialEq for ListedLink {
+    fn eq(&self, other: &ListedLink) -> bool {
+        self.table == other.table
+    }
+}
+
+impl Eq for ListedLink {}
+
+impl std::fmt::Debug for ListedLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ListedLink").field(&self.table).finish()
+    }
 }
 
 /// What happens to a call that can't be written down.
@@ -89,7 +127,7 @@ pub enum Audit {
 }
 
 /// One link as settings list it: `{ name = "…", … }`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct MiddlewareTable {
     pub name: String,
     #[serde(flatten)]
@@ -121,13 +159,18 @@ impl ListedLink {
     /// Takes the parameters, or says what is wrong with them.
     pub fn read(table: &MiddlewareTable) -> Result<ListedLink, MiddlewareError> {
         Ok(ListedLink {
-            name: table.name.as_str().into(),
+            table: Arc::new(table.clone()),
             link: middleware::read(table)?,
         })
     }
 
+    /// What it is called, and its parameters, as settings say them.
+    pub fn table(&self) -> &MiddlewareTable {
+        &self.table
+    }
+
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        &self.table.name
     }
 
     pub(crate) fn link(&self) -> &Arc<dyn Middleware> {
@@ -144,11 +187,11 @@ pub struct Profiles {
 impl Profiles {
     /// One profile for everybody: it sees everything.
     pub fn everybody(settings: ChainSettings) -> Profiles {
-        let default = Profile::new(DEFAULT_AGENT, Selection::Everything, settings);
+        let default = Profile::new(DEFAULT_AGENT, Selection::default(), settings);
         Profiles::new(default, [])
     }
 
-    /// `default` holds for every agent that has no profile of its name.
+    /// `default` holds where no agent was chosen. Who chose one that is not among these has none.
     pub fn new(default: Profile, others: impl IntoIterator<Item = Profile>) -> Profiles {
         let all = std::iter::once(default).chain(others).map(Arc::new);
         Profiles { all: all.collect() }
@@ -158,9 +201,49 @@ impl Profiles {
         &self.all
     }
 
-    /// Which of them holds for this agent.
-    pub(crate) fn place_of(&self, agent: &str) -> usize {
-        let own = self.all.iter().position(|profile| &*profile.name == agent);
-        own.unwrap_or(0)
+    /// Where the profile of this name stands, whoever may use it.
+    pub(crate) fn place_named(&self, name: &str) -> Option<usize> {
+        self.all.iter().position(|profile| &*profile.name == name)
+    }
+
+    /// Where the profile stands that a caller of this agent has, if it may have one.
+    pub(crate) fn place_of(&self, agent: &str) -> Option<usize> {
+        let place = self.place_named(agent)?;
+        (self.all[place].mode == Mode::Primary).then_some(place)
+    }
+
+    /// Says why no caller can be this agent, if so.
+    pub fn admits(&self, agent: &str) -> Result<(), CallError> {
+        let shown: String = agent.chars().take(64).collect();
+        match self.place_named(agent).map(|place| self.all[place].mode) {
+            Some(Mode::Primary) => Ok(()),
+            Some(Mode::Subagent) => {
+                let message = format!("the agent `{shown}` is a subagent");
+                Err(CallError::new(ErrorCode::Forbidden, message)
+                    .hint("only sessions of the crib use it; choose another agent"))
+            }
+            None => {
+                let message = format!("there is no agent `{shown}`");
+                Err(CallError::new(ErrorCode::NotFound, message).hint(self.others(agent)))
+            }
+        }
+    }
+
+    /// The agents that may have been meant.
+    fn others(&self, agent: &str) -> String {
+        let open = self.all.iter().filter(|one| one.mode == Mode::Primary);
+        let names: Vec<&str> = open.map(|profile| profile.name()).collect();
+        let score = |name: &str| strsim::jaro_winkler(agent, name);
+        let near = names.iter().filter(|name| score(name) > 0.75);
+        match near.max_by(|a, b| score(a).total_cmp(&score(b))) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                let names: Vec<&str> = names.into_iter().take(10).collect();
+                format!(
+                    "add `[agents.NAME]` to your config.toml, or choose one of: {}",
+                    names.join(", ")
+                )
+            }
+        }
     }
 }

@@ -14,10 +14,9 @@ use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Tools};
 use crate::middleware::Shared;
-use crate::profile::Selection;
 use crate::source::{ErrorType, Problem, Rank, Severity, SourceKey, SourceKind, Update};
 use crate::words::CommandLine;
-use crate::{Access, Hint, Profiles, Tool, View};
+use crate::{Access, CallError, Hint, Profile, Profiles, Selection, Tool, View};
 
 /// Tells the time of day, in milliseconds since the epoch.
 pub type Clock = fn() -> u64;
@@ -62,6 +61,8 @@ pub(crate) struct Snapshot {
     /// One per profile, made when first asked for.
     views: Vec<OnceLock<Arc<View>>>,
     owners: OnceLock<Arc<View>>,
+    /// What those see who have no profile.
+    nobodys: OnceLock<Arc<View>>,
 }
 
 impl Snapshot {
@@ -71,12 +72,30 @@ impl Snapshot {
             catalog,
             profiles,
             owners: OnceLock::new(),
+            nobodys: OnceLock::new(),
         }
     }
 
-    /// The same one for everybody whom the same profile holds for.
+    /// The same one for everybody who has the same profile. Nothing is in it for an agent that has none.
     pub fn view(&self, agent: &str, shared: &Arc<Shared>) -> Arc<View> {
-        self.view_at(self.profiles.place_of(agent), shared).clone()
+        match self.profiles.place_of(agent) {
+            Some(place) => self.view_at(place, shared).clone(),
+            None => self.nobodys_view(shared),
+        }
+    }
+
+    /// What a profile gives, for those who look at profiles.
+    pub fn view_named(&self, profile: &str, shared: &Arc<Shared>) -> Option<Arc<View>> {
+        let place = self.profiles.place_named(profile)?;
+        Some(self.view_at(place, shared).clone())
+    }
+
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    pub fn admits(&self, agent: &str) -> Result<(), CallError> {
+        self.profiles.admits(agent)
     }
 
     fn view_at(&self, place: usize, shared: &Arc<Shared>) -> &Arc<View> {
@@ -90,12 +109,22 @@ impl Snapshot {
     /// Everything there is, under the default profile.
     pub fn owners_view(&self, shared: &Arc<Shared>) -> Arc<View> {
         let default = &self.profiles.all()[0];
-        let view = self.owners.get_or_init(|| match default.sees() {
-            Selection::Everything => self.view_at(0, shared).clone(),
-            Selection::Only(_) => {
-                let everything = Selection::Everything;
-                Arc::new(View::new(&self.catalog, &everything, default, shared))
+        let view = self.owners.get_or_init(|| {
+            if default.sees().is_everything() {
+                return self.view_at(0, shared).clone();
             }
+            let everything = Selection::default();
+            Arc::new(View::new(&self.catalog, &everything, default, shared))
+        });
+        view.clone()
+    }
+
+    fn nobodys_view(&self, shared: &Arc<Shared>) -> Arc<View> {
+        let view = self.nobodys.get_or_init(|| {
+            let settings = self.profiles.all()[0].settings().clone();
+            let nobody = Profile::new("nobody", Selection::nothing(), settings);
+            let (sees, nobody) = (Selection::nothing(), Arc::new(nobody));
+            Arc::new(View::new(&self.catalog, &sees, &nobody, shared))
         });
         view.clone()
     }

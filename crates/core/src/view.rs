@@ -10,11 +10,10 @@ use std::sync::{Arc, OnceLock};
 
 use crate::catalog::{Catalog, Tools};
 use crate::middleware::{Next, Shared, record_unknown};
-use crate::profile::{Profile, Selection};
 use crate::slots::Slots;
 use crate::{
-    Access, Call, CallError, ErrorCode, Outcome, Problem, Request, Severity, SourceKind, Status,
-    Tool,
+    Access, Call, CallError, ErrorCode, Outcome, Problem, Profile, Request, Selection, Severity,
+    SourceKind, Status, Tool,
 };
 
 pub struct View {
@@ -23,7 +22,9 @@ pub struct View {
     tools: Arc<Tools>,
     profile: Arc<Profile>,
     shared: Arc<Shared>,
+    is_everything: bool,
     list_hash: OnceLock<u64>,
+    problems: OnceLock<Vec<Problem>>,
     derived: Slots,
 }
 
@@ -46,7 +47,9 @@ impl View {
             tools: catalog.select(sees),
             profile: profile.clone(),
             shared: shared.clone(),
+            is_everything: sees.is_everything(),
             list_hash: OnceLock::new(),
+            problems: OnceLock::new(),
             derived: Slots::default(),
         }
     }
@@ -143,13 +146,38 @@ impl View {
         self.tools.is_empty()
     }
 
+    /// Why something did not load. What an agent does not see has no problems for it either: a problem that names no tool
+    /// is shown where all tools of its file are.
     pub fn problems(&self) -> &[Problem] {
-        self.catalog.problems()
+        if self.is_everything {
+            return self.catalog.problems();
+        }
+        self.problems.get_or_init(|| {
+            let all = self.catalog.problems().iter();
+            all.filter(|problem| self.may_show(problem))
+                .cloned()
+                .collect()
+        })
+    }
+
+    fn may_show(&self, problem: &Problem) -> bool {
+        match (&problem.tool_name, &problem.file) {
+            (Some(name), _) => self.get(name).is_some(),
+            (None, Some(file)) => {
+                let is_of_it = |tool: &&Arc<Tool>| tool.file.as_ref() == Some(file);
+                let mut of_it = self.catalog.tools().filter(is_of_it).peekable();
+                of_it.peek().is_some() && of_it.all(|tool| self.get(tool.name()).is_some())
+            }
+            (None, None) => false,
+        }
     }
 
     /// Files in the tools folders that hold no tool; no problem, but a person may wonder.
     pub fn idle_files(&self) -> &[PathBuf] {
-        self.catalog.idle_files()
+        match self.is_everything {
+            true => self.catalog.idle_files(),
+            false => &[],
+        }
     }
 
     /// How many tools each source gives, in the sources' order.

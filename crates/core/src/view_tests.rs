@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::profile::{Profile, Selection};
+use crate::selection::{SaidBy, SelectionLayer};
 use crate::testing::{NoOutputs, Nothing, builtins, profiles, request, tool};
-use crate::{Access, ChainSettings, Crib, ErrorCode, ListChanges, Profiles, Tool};
+use crate::{
+    Access, ChainSettings, Crib, ErrorCode, ErrorType, ListChanges, Mode, Problem, Profile,
+    Profiles, Selection, SourceKind, Tool,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -17,7 +20,11 @@ fn profile(name: &str, sees: Selection) -> Profile {
 }
 
 fn only(prefix: &'static str) -> Selection {
-    Selection::Only(Arc::new(move |tool: &Tool| tool.name().starts_with(prefix)))
+    let named = SelectionLayer {
+        tools: Some(vec![format!("{prefix}*").parse().unwrap()]),
+        ..SelectionLayer::all(SaidBy::User)
+    };
+    Selection::default().within(named)
 }
 
 fn named(name: &str) -> Tool {
@@ -27,7 +34,7 @@ fn named(name: &str) -> Tool {
 /// A crib with these tools, where `narrow` sees those whose name begins with `a`.
 fn crib(names: &[&str]) -> Arc<Crib> {
     let profiles = Profiles::new(
-        profile("default", Selection::Everything),
+        profile("default", Selection::default()),
         [profile("narrow", only("a"))],
     );
     let crib = Crib::new(Arc::new(NoOutputs), || 7, profiles);
@@ -62,10 +69,7 @@ fn callers_of_one_agent_share_a_view_until_something_changes() {
     let crib = crib(&["add"]);
     let view = crib.view("default");
     assert!(Arc::ptr_eq(&view, &crib.view("default")));
-    assert!(
-        Arc::ptr_eq(&view, &crib.view("nobody-knows")),
-        "who has no profile has the default one"
-    );
+    assert!(crib.view("nobody-knows").is_empty());
     assert!(!Arc::ptr_eq(&view, &crib.view("narrow")));
     crib.apply(Vec::new());
     crib.apply(builtins([named("add")]));
@@ -197,4 +201,69 @@ fn who_follows_is_told_when_their_own_list_changed_and_only_then() {
     assert!(!is_told(&mut wide));
     drop(crib);
     assert!(!is_told(&mut wide), "nobody is left to change anything");
+}
+
+#[test]
+fn problems_of_what_is_hidden_are_hidden_too() {
+    let crib = crib(&[]);
+    let in_file = |name: &str, file: &str| Tool {
+        file: Some(file.into()),
+        ..named(name)
+    };
+    let problem = |tool: Option<&str>, file: &str| {
+        let mut problem = Problem::error(SourceKind::Plugin, ErrorType::Validation, "odd");
+        problem.tool_name = tool.map(str::to_owned);
+        problem.file = Some(file.into());
+        problem
+    };
+    let mut updates = builtins([
+        in_file("add", "/both.json"),
+        in_file("big", "/both.json"),
+        in_file("aim", "/aim.json"),
+    ]);
+    updates[0].problems = vec![
+        problem(Some("add"), "/both.json"),
+        problem(Some("big"), "/both.json"),
+        problem(None, "/both.json"),
+        problem(None, "/aim.json"),
+        problem(None, "/broken.json"),
+    ];
+    crib.apply(updates);
+    let shown = |agent: &str| {
+        let view = crib.view(agent);
+        let shown = view.problems().iter();
+        let shown = shown.map(|one| (one.tool_name.clone(), one.file.clone().unwrap()));
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(shown("default").len(), 5);
+    let add = (Some("add".to_owned()), "/both.json".into());
+    assert_eq!(shown("narrow"), [add, (None, "/aim.json".into())]);
+    // A name that a broken file would give is no hint for who does not see it.
+    let hint = crib.view("narrow").find("broken").unwrap_err().hint;
+    assert!(!hint.unwrap().to_string().contains("broken"));
+    assert!(shown("nobody-knows").is_empty());
+}
+
+#[test]
+fn only_profiles_for_callers_are_open_to_them() {
+    let crib = crib(&["add"]);
+    let hidden = profile("inner", Selection::default()).with_mode(Mode::Subagent);
+    let reviewer = profile("reviewer", only("a"));
+    crib.set_profiles(Profiles::new(
+        profile("default", Selection::default()),
+        [reviewer, hidden],
+    ));
+    assert!(crib.admits("default").is_ok() && crib.admits("reviewer").is_ok());
+    let error = crib.admits("reviwer").unwrap_err();
+    assert_eq!(error.code, ErrorCode::NotFound);
+    assert_eq!(error.hint.unwrap().to_string(), "did you mean `reviewer`?");
+    assert_eq!(crib.admits("inner").unwrap_err().code, ErrorCode::Forbidden);
+    assert!(names(&crib, "inner").is_empty());
+    let seen: Vec<(String, usize)> = crib
+        .views()
+        .iter()
+        .map(|view| (view.profile().name().to_owned(), view.len()))
+        .collect();
+    let expected = [("default", 1), ("reviewer", 1), ("inner", 1)];
+    assert_eq!(seen, expected.map(|(name, count)| (name.to_owned(), count)));
 }

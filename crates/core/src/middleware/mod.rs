@@ -88,6 +88,15 @@ const fn listed<L: Listed>() -> ChainLink {
     })
 }
 
+/// What settings may list.
+pub fn names() -> Vec<&'static str> {
+    let names = ORDER.iter().filter_map(|place| match place {
+        ChainLink::Listed(name, _) => Some(*name),
+        ChainLink::Always(_) => None,
+    });
+    names.collect()
+}
+
 /// Makes the link that a table of settings asks for.
 pub(crate) fn read(table: &MiddlewareTable) -> Result<Arc<dyn Middleware>, MiddlewareError> {
     let read = ORDER.iter().find_map(|place| match place {

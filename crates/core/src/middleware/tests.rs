@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::profile::{ListedLink, MiddlewareError, MiddlewareTable, Profile, Selection};
+use crate::profile::{ListedLink, MiddlewareError, MiddlewareTable, Profile};
 use crate::testing::{NoOutputs, Nothing, builtins, request, tool};
-use crate::{CallResult, ChainSettings, Crib, ErrorCode, Profiles};
+use crate::{CallResult, ChainSettings, Crib, ErrorCode, Profiles, Selection};
 
 fn read(table: &Value) -> Result<ListedLink, MiddlewareError> {
     let table: MiddlewareTable = serde_json::from_value(table.clone()).unwrap();
@@ -82,13 +82,13 @@ async fn new_settings_begin_no_count_anew() {
 async fn each_profile_has_a_chain_of_its_own() {
     let crib = crib(&[]);
     let own = settings(&[json!({"name": "ration", "calls": 0})]);
-    let own = Profile::new("strict", Selection::Everything, own);
-    let default = Profile::new("default", Selection::Everything, settings(&[]));
+    let own = Profile::new("strict", Selection::default(), own);
+    let default = Profile::new("default", Selection::default(), settings(&[]));
     crib.set_profiles(Profiles::new(default, [own]));
     for (agent, expected) in [
         ("strict", Some(ErrorCode::LimitReached)),
         ("default", None),
-        ("unheard-of", None),
+        ("unheard-of", Some(ErrorCode::UnknownTool)),
     ] {
         let mut request = request("a", json!({}));
         request.caller.agent = agent.into();

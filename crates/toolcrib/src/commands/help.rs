@@ -23,7 +23,7 @@ macro_rules! guide {
     };
 }
 /// The guides, by the name of their file, and the protocol that programs speak.
-pub const GUIDES: [(&str, &str); 19] = [
+pub const GUIDES: [(&str, &str); 20] = [
     guide!("first-tool"),
     guide!("python-tool"),
     guide!("typescript-tool"),
@@ -37,6 +37,7 @@ pub const GUIDES: [(&str, &str); 19] = [
     guide!("scan"),
     guide!("secrets"),
     guide!("agents"),
+    guide!("profiles"),
     guide!("serve-and-rest"),
     guide!("tokens"),
     guide!("audit-and-logs"),

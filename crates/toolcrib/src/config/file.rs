@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toml::Spanned;
 
 use super::ConfigError;
+use super::agents::{self, AgentSection};
 use super::audit::{AuditForm, AuditSection, either};
 use super::secrets::SecretSection;
 
@@ -88,6 +91,13 @@ pub struct ConfigFile {
     pub host: Option<String>,
     /// The port `serve` listens on (7717). User's file only. Variable: TOOLCRIB_PORT.
     pub port: Option<u16>,
+    /// Which tools each agent sees, and what its calls pass. A project may only narrow what is seen, and add to what calls
+    /// pass.
+    pub agents: Option<BTreeMap<String, AgentSection>>,
+    /// The modules that tools of all agents come from, by their beginnings, such as "builtin" or "local.build" (all). A
+    /// project may only narrow it.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub trusted_tool_namespaces: Option<Vec<Spanned<String>>>,
     /// How much of large outputs is kept.
     pub outputs: Option<OutputsSection>,
     /// How much text of one call is handed over at once; the rest is read with `read-output`.
@@ -210,10 +220,12 @@ struct ParseError {
 }
 
 fn parse(text: &str) -> Result<ConfigFile, ParseError> {
-    toml::from_str(text).map_err(|error| {
-        let line = error
-            .span()
-            .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let line_of = |span: Range<usize>| {
+        let before = &text.as_bytes()[..span.start.min(text.len())];
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
+    };
+    let file = toml::from_str(text).map_err(|error: toml::de::Error| {
+        let line = error.span().map(line_of);
         let message = error.message();
         let Some((unknown, known)) = unknown_field(message) else {
             let hint =
@@ -233,7 +245,13 @@ fn parse(text: &str) -> Result<ConfigFile, ParseError> {
             reason: format!("unknown key `{unknown}`"),
             hint,
         }
-    })
+    })?;
+    agents::check(&file).map_err(|error| ParseError {
+        line: error.at.map(line_of),
+        reason: error.reason,
+        hint: error.hint,
+    })?;
+    Ok(file)
 }
 
 /// The parser's names of types, as a person says them.

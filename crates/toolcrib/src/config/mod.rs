@@ -2,6 +2,7 @@
 //!
 //! A new setting is a field in [`file::ConfigFile`], a field in [`Settings`], and `make docs`.
 
+pub mod agents;
 pub mod audit;
 pub mod file;
 mod folders;
@@ -14,7 +15,7 @@ mod settings;
 mod tighten;
 
 pub use folders::{local_folders, say_why, trust_entries};
-pub use profiles::profiles;
+pub use profiles::{profiles, users_profiles};
 pub use project::{Project, ProjectError};
 pub use settings::{DEFAULT_PORT, Flags, Settings, lets_out, store_grace, store_url};
 

@@ -12,6 +12,7 @@ use toolcrib_sources::worker::WorkerBudget;
 use toolcrib_sources::{Folder, SecretSources, Walls};
 use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
+use super::agents::{AgentSettings, agents};
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
 use super::folders::{expand, folders};
@@ -66,6 +67,8 @@ pub struct Settings {
     pub audit: Audit,
     /// How long calls stay on record.
     pub retention: Retention,
+    /// What holds for each agent, the default one first.
+    pub agents: Vec<AgentSettings>,
     /// The tools folders, highest priority first.
     pub folders: Vec<Folder>,
 }
@@ -113,6 +116,7 @@ impl Settings {
             secrets: _,
             audit: _,
             output_limit: _,
+            agents: _,
             folders: _,
         } = self;
         let differs = [
@@ -217,6 +221,7 @@ impl Settings {
                 days: Some(user_audit.days.unwrap_or(DEFAULT_AUDIT_DAYS).max(1)),
                 rows: Some(user_audit.max_rows.unwrap_or(DEFAULT_AUDIT_ROWS).max(1)),
             },
+            agents: agents(&user, &own, own_file.as_deref())?,
             folders,
         })
     }

@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use super::ConfigError;
+use super::agents::ModeWord;
 use super::file::{ConfigFile, ScanMode};
 
 /// A project may lower a limit, never raise it.
@@ -36,9 +37,10 @@ pub(super) fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile
 
 /// Each thing that a project may not say, whether it does, and why it may not.
 #[rustfmt::skip]
-fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 17] {
+fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 18] {
     let limits = own.output_limit.as_ref();
     let by_name = limits.is_some_and(|limits| limits.clients.is_some() || limits.agents.is_some());
+    let opens = own.agents.iter().flatten().any(|(_, agent)| agent.mode == Some(ModeWord::Primary));
     let quota = own.outputs.as_ref().is_some_and(|outputs| outputs.quota_bytes.is_some());
     [
         (own.tools_dir.is_some(), "tools_dir", "a project may not replace the user's own tools"),
@@ -57,6 +59,7 @@ fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 17] {
         (own.host.is_some(), "host", "a project may not decide where the crib listens"),
         (own.port.is_some(), "port", "a project may not decide where the crib listens"),
         (by_name, "output_limit.clients, output_limit.agents", "a project may lower the limit for all alone"),
+        (opens, "mode = \"primary\"", "a project may only say \"subagent\""),
         (quota, "outputs.quota_bytes", "a project may not decide how much disk is used"),
     ]
 }

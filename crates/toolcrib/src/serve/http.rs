@@ -40,7 +40,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub fn router(served: Arc<Served>, own: SocketAddr, auth: Auth) -> Router {
     rest::router(served.clone())
         .route("/mcp", any(mcp::door(served.clone())))
-        .layer(from_fn_with_state(auth, auth::check))
+        .layer(from_fn_with_state((auth, served.crib.clone()), auth::check))
         .layer(Guard::new(own))
 }
 

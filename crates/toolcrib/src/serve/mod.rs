@@ -33,8 +33,9 @@ use toolcrib_core::{
 use toolcrib_sources::Sources;
 use toolcrib_store::{OutputFiles, OutputLimits};
 
-use crate::config::Project;
+use crate::config::{Project, users_profiles};
 use crate::env::Env;
+use crate::failure::Failure;
 use crate::grantor::Grantor;
 use crate::open::Opened;
 use crate::registrar::Registrar;
@@ -95,6 +96,8 @@ pub struct Served {
     pub given_up: CancellationToken,
     /// The JSON Schema of the config file, for editors; empty where there is none.
     pub config_schema: String,
+    /// Where settings are, for what needs nothing else of them.
+    env: Option<Env>,
     /// The store, for what is read from there; none in a crib of a test's.
     pub store: Option<Arc<StoreHandle>>,
     /// Where tools are registered; none where nothing is remembered.
@@ -126,6 +129,7 @@ impl Served {
             shutdown: CancellationToken::new(),
             given_up: CancellationToken::new(),
             config_schema: String::new(),
+            env: None,
             store: None,
             registrar: None,
             grantor: None,
@@ -172,6 +176,7 @@ impl Served {
     ) -> Served {
         let truster = Truster::new(env.clone(), store.clone(), project.cloned());
         Served {
+            env: Some(env.clone()),
             store: Some(store.clone()),
             truster: Some(Arc::new(truster)),
             ..self.with_project(project.map(|project| project.root.clone()))
@@ -276,6 +281,17 @@ impl Served {
         self.given_up.cancel();
         // sleeps: how long the last answers may take to be read
         tokio::time::sleep(http::LAST_WORDS).await;
+    }
+
+    /// Says why no caller can be this agent, if so.
+    pub fn admits(&self, agent: &str) -> Result<(), CallError> {
+        match &self.env {
+            // A crib of records has no settings.
+            Some(env) if self.opened.is_none() => {
+                users_profiles(env).map_err(Failure::from)?.admits(agent)
+            }
+            _ => self.crib.admits(agent),
+        }
     }
 
     /// What whoever asks may see and call.

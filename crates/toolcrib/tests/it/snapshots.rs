@@ -67,7 +67,7 @@ fn tables() {
         &["grant", "fetch", "--revoke"],
         &["token", "list"],
         &[
-            "token", "create", "reader", "--scope", "read", "--agent", "codex",
+            "token", "create", "reader", "--scope", "read", "--agent", "default",
         ],
         &["token", "create", "other", "--expires", "30d"],
         &["token", "revoke", "other"],

@@ -19,7 +19,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use toolcrib_core::call::DEFAULT_AGENT;
-use toolcrib_core::{CallError, Caller, ErrorCode};
+use toolcrib_core::{CallError, Caller, Crib, ErrorCode};
 
 use super::rest::{ErrorResponse, OPEN};
 use super::visitors::Visitor;
@@ -52,11 +52,13 @@ pub struct Who(Arc<Identity>);
 struct Identity {
     scopes: Scopes,
     agent: Arc<str>,
+    /// Is it the only agent that they can be?
+    bound: bool,
     proof: Proof,
 }
 
 /// How it is known who asks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Proof {
     /// They got where only the owner gets.
     Owner,
@@ -119,11 +121,12 @@ impl Who {
     }
 
     fn token(id: &str, agent: Option<&str>, scopes: Scopes) -> Who {
-        Who::new(
+        Who(Arc::new(Identity {
             scopes,
-            agent.unwrap_or(DEFAULT_AGENT),
-            Proof::Token(id.into()),
-        )
+            agent: agent.unwrap_or(DEFAULT_AGENT).into(),
+            bound: agent.is_some(),
+            proof: Proof::Token(id.into()),
+        }))
     }
 
     fn session(key: Key) -> Who {
@@ -139,8 +142,35 @@ impl Who {
         Who(Arc::new(Identity {
             scopes,
             agent,
+            bound: false,
             proof,
         }))
+    }
+
+    /// The same one as another agent. A token that is for one agent is for no other; everybody else chooses.
+    pub fn choose(&self, agent: &str, crib: &Crib) -> Result<Who, CallError> {
+        if self.agent() == agent {
+            return Ok(self.clone());
+        }
+        if self.0.bound {
+            let own = self.agent();
+            let message = format!("this token is for the agent `{own}`, and for no other");
+            let hint = "leave the other agent out, or make a token for it: `toolcrib token create NAME --agent AGENT`";
+            return Err(CallError::new(ErrorCode::Forbidden, message).hint(hint));
+        }
+        crib.admits(agent)?;
+        let Identity { scopes, proof, .. } = &*self.0;
+        Ok(Who::new(*scopes, agent, proof.clone()))
+    }
+
+    /// Refuses who has a token for an agent that no caller can be. Nobody becomes another agent because of that.
+    fn admitted(self, crib: &Crib) -> Result<Who, CallError> {
+        let Err(reason) = crib.admits(self.agent()) else {
+            return Ok(self);
+        };
+        let message = format!("this token is for the agent `{}`: {reason}", self.agent());
+        let hint = "`[agents.NAME]` in your config.toml defines an agent; a token without one is for all of them";
+        Err(CallError::new(ErrorCode::Forbidden, message).hint(hint))
     }
 
     pub fn scopes(&self) -> Scopes {
@@ -312,7 +342,11 @@ impl Door {
 }
 
 /// Lets a request through with who asks written on it, or refuses it.
-pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -> Response {
+pub async fn check(
+    State((auth, crib)): State<(Auth, Arc<Crib>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let path = request.uri().path();
     if path == "/login" || path == "/logout" {
         request.extensions_mut().insert(auth.clone());
@@ -327,7 +361,8 @@ pub async fn check(State(auth): State<Auth>, mut request: Request, next: Next) -
     if OPEN.contains(&request.uri().path()) {
         return next.run(request).await;
     }
-    let who = match door.identify(request.method(), request.headers()).await {
+    let who = door.identify(request.method(), request.headers()).await;
+    let who = match who.and_then(|who| who.admitted(&crib)) {
         Ok(who) => who,
         Err(error) => return turned_away::answer(&request, error),
     };

@@ -95,6 +95,7 @@ pub async fn list(State(served): State<Arc<Served>>) -> Result<Response, ErrorRe
         (status = 201, description = "Made; `token` is shown once", body = TokenCreated),
         (status = 400, description = "`bad_request`: a field is wrong", body = ErrorView),
         (status = 403, description = "`forbidden`: more than the token shown has, a browser's login, or foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: there is no such agent", body = ErrorView),
         (status = 409, description = "`conflict`: a valid token has this name", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
         (status = 503, description = "`unavailable`: the store can't be used", body = ErrorView),
@@ -111,6 +112,9 @@ pub async fn create(
     let bytes = body::read(body).await?;
     let wanted: TokenCreate = body::parse(&bytes).map_err(|error| error.hint(shape))?;
     let new = checked(wanted, &authority)?;
+    if let Some(agent) = &new.agent {
+        served.admits(agent)?;
+    }
     if let Some(same) = counting(&tokens, &new.name).await?.first() {
         let message = format!("there is a token `{}` already", new.name);
         let revoke = CommandLine::new("toolcrib token revoke").operand(&same.id);

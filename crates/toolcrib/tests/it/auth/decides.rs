@@ -18,6 +18,7 @@ async fn send(crib: &TestCrib, method: Method, path: &str, token: &str, body: &V
 #[tokio::test]
 async fn a_token_makes_tokens_that_have_no_more_than_it_has() {
     let world = world();
+    world.settings("[agents.bot]\n");
     let crib = world.serve_closed();
     let made = [
         "token",

@@ -139,6 +139,7 @@ async fn every_route_asks_for_its_scope() {
 #[test]
 fn tokens_are_made_listed_and_taken_back() {
     let world = World::new();
+    world.settings("[agents.bot]\n");
     let made = world.run(&[
         "token",
         "create",
@@ -201,6 +202,7 @@ fn tokens_are_made_listed_and_taken_back() {
 async fn outputs_belong_to_the_token_s_agent() {
     let world = World::trusted();
     world.write_tool("a.json", shell_tool("count", "seq 1 100000", json!({})));
+    world.settings("[agents.reviewer]\n");
     let crib = world.serve_closed();
     let own = world
         .run(&["token", "create", "own", "--agent", "reviewer"])

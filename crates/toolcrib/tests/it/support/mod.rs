@@ -121,6 +121,11 @@ impl World {
         path
     }
 
+    /// Writes the user's own settings.
+    pub fn settings(&self, text: &str) {
+        self.write(self.home().join(".config/toolcrib/config.toml"), text);
+    }
+
     /// Writes a file into the project's tools folder in one step, as editors do.
     pub fn write_tool(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.tools_folder().join(name);
