@@ -1,14 +1,14 @@
 //! Hears of changes in the tools folders: raw events become "these paths are dirty", once per settled change.
 //!
-//! A burst of saves is one change: it is passed on in the first quiet moment, at the latest after a while. Where it goes on
-//! after that, quiet has to last longer.
+//! A burst of saves is one change: it is passed on in the first quiet moment, at the latest after a while. A save that has
+//! visibly ended needs little quiet. Where a burst goes on after that, quiet has to last longer.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -17,6 +17,8 @@ use super::compare::Reread;
 
 /// A change has settled when nothing more was heard for this long.
 const QUIET: Duration = Duration::from_millis(30);
+/// The same where the last that was heard is how a save ends: the file was closed, or got its name.
+const QUIET_AFTER_END: Duration = Duration::from_millis(8);
 /// The same where another change was passed on a moment ago.
 const QUIET_AGAIN: Duration = Duration::from_millis(100);
 /// How long ago that is.
@@ -41,6 +43,8 @@ struct Heard {
 struct Dirty {
     paths: HashSet<PathBuf>,
     all: bool,
+    /// Whether the last event is one that a save ends with.
+    ended: bool,
 }
 
 pub struct Watch {
@@ -57,9 +61,9 @@ pub struct Watch {
 /// A change that may go on. It is kept here because whoever waits may be interrupted, and then waits no longer for that.
 struct Settling {
     since: Instant,
-    /// How long quiet has to last.
-    enough: Duration,
-    /// When it will have lasted that long.
+    /// Whether another change was passed on a moment ago.
+    again: bool,
+    /// When quiet will have lasted long enough.
     quiet: Instant,
 }
 
@@ -137,23 +141,26 @@ impl Watch {
         while !self.heard.is_dirty() {
             self.heard.signal.notified().await;
         }
-        let now = Instant::now();
-        let again = self.last.is_some_and(|last| now - last < MOMENT);
-        let enough = if again { QUIET_AGAIN } else { QUIET };
-        let settling = self.settling.get_or_insert(Settling {
-            since: now,
-            enough,
-            quiet: now + enough,
+        let heard = &self.heard;
+        let last = self.last;
+        let settling = self.settling.get_or_insert_with(|| {
+            let since = Instant::now();
+            let again = last.is_some_and(|last| since - last < MOMENT);
+            Settling {
+                since,
+                again,
+                quiet: since + heard.enough_quiet(again),
+            }
         });
         loop {
-            let limit = match self.heard.paths() > FEW {
+            let limit = match heard.paths() > FEW {
                 true => settling.since + MANY_FILES,
                 false => settling.since + ONE_FILE,
             };
             let quiet = settling.quiet.min(limit);
-            match tokio::time::timeout_at(quiet, self.heard.signal.notified()).await {
+            match tokio::time::timeout_at(quiet, heard.signal.notified()).await {
                 Ok(()) if Instant::now() < limit => {
-                    settling.quiet = Instant::now() + settling.enough;
+                    settling.quiet = Instant::now() + heard.enough_quiet(settling.again);
                 }
                 _ => break,
             }
@@ -171,7 +178,10 @@ impl Heard {
             match event {
                 Ok(event) if event.need_rescan() => dirty.all = true,
                 Ok(event) if is_reading(&event.kind) => return,
-                Ok(event) => dirty.paths.extend(event.paths),
+                Ok(event) => {
+                    dirty.ended = ends_a_save(&event.kind);
+                    dirty.paths.extend(event.paths);
+                }
                 Err(_) => dirty.all = true,
             }
             if dirty.paths.len() > MAX_PATHS {
@@ -185,6 +195,16 @@ impl Heard {
     fn is_dirty(&self) -> bool {
         let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
         dirty.all || !dirty.paths.is_empty()
+    }
+
+    /// How long it has to be quiet from now on.
+    fn enough_quiet(&self, again: bool) -> Duration {
+        let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        match (again, dirty.ended) {
+            (true, _) => QUIET_AGAIN,
+            (false, true) => QUIET_AFTER_END,
+            (false, false) => QUIET,
+        }
     }
 
     fn paths(&self) -> usize {
@@ -209,6 +229,15 @@ fn is_reading(kind: &EventKind) -> bool {
         EventKind::Access(_) => true,
         _ => false,
     }
+}
+
+/// Whoever wrote a file has closed it, or it has been given its name.
+fn ends_a_save(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Access(AccessKind::Close(AccessMode::Write))
+            | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both))
+    )
 }
 
 fn inode(path: &Path) -> Option<u64> {
@@ -256,6 +285,30 @@ mod tests {
         }
         let took = start.elapsed();
         assert!(took < QUIET_AGAIN + QUIET_AGAIN / 5, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_save_that_has_ended_is_passed_on_sooner() {
+        let opened = EventKind::Modify(ModifyKind::Any);
+        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let named = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+        let cases: [(&[EventKind], Duration); 4] = [
+            (&[opened], QUIET),
+            (&[opened, closed], QUIET_AFTER_END),
+            (&[closed, named], QUIET_AFTER_END),
+            (&[closed, opened], QUIET),
+        ];
+        for (events, quiet) in cases {
+            let mut watch = Watch::new();
+            for kind in events {
+                let event = Event::new(*kind).add_path("a.json".into());
+                watch.heard.hear(Ok(event));
+            }
+            let start = Instant::now();
+            watch.changed().await;
+            let took = start.elapsed();
+            assert!(took >= quiet && took < quiet * 2, "{events:?}: {took:?}");
+        }
     }
 
     #[tokio::test]
