@@ -159,7 +159,7 @@ impl McpResult {
                     result.content.says_is_error = true;
                 }
                 _ if giver == Giver::Tool => return None,
-                // It is said anew by whoever sends the result on.
+                // Whoever sends the result on writes it anew.
                 "resultType" => {}
                 _ => rest.push((name, json())),
             }

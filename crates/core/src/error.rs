@@ -126,8 +126,7 @@ impl CallError {
 
     /// The crib was stopped while the tool ran. Who may ask again finds that out from the data.
     pub fn stopped(tool: &str) -> CallError {
-        let message =
-            format!("the crib was stopped while `{tool}` ran; nobody knows how far it came");
+        let message = format!("the crib was stopped while `{tool}` ran; how far it got is unknown");
         CallError::unavailable(message)
             .hint("check what it did, then call again")
             .data(json!({STOPPED: true}))

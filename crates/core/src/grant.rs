@@ -104,7 +104,7 @@ fn joined<'a>(grants: impl Iterator<Item = &'a (Binding, Permit)>, content: &str
         .fold(Permit::default(), |all, (_, one)| all.join(one))
 }
 
-/// Why a tool may not run: what it asks for and nobody granted.
+/// Why a tool may not run: what it asks for and hasn't been granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ungranted {
     /// Each entry names one need, and the flag that would help.

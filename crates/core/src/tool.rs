@@ -210,7 +210,7 @@ pub enum Access {
         /// Why nobody knows whether it was, if so.
         unknown: Option<String>,
     },
-    /// It declares something beyond the default policy that nobody granted.
+    /// It declares something beyond the default policy that hasn't been granted.
     NeedsGrant(Ungranted),
 }
 

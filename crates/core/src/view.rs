@@ -116,7 +116,7 @@ impl View {
         self.tools.values()
     }
 
-    /// The tools that agents are told of, sorted by name: all but those that wait for trust.
+    /// The tools that agents see in lists, sorted by name: all but those that wait for trust.
     pub fn listed(&self) -> impl Iterator<Item = &Arc<Tool>> {
         let waits = |tool: &Tool| matches!(tool.access, Access::Untrusted { .. });
         self.tools().filter(move |tool| !waits(tool))

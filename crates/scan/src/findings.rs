@@ -43,7 +43,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Tells of the place at this offset, unless something was told of it before.
+    /// Reports the place at this offset, unless something was reported there before.
     pub fn tell(&mut self, offset: usize, rule: &'static str, message: impl FnOnce() -> String) {
         if !self.places.insert(offset) {
             return;

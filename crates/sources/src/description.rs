@@ -34,7 +34,7 @@ pub trait Undescribed: Send + Sync {
     /// Asks the program what it is, and remembers what it says.
     fn describe(&self, afterwards: Afterwards) -> BoxFuture<'_, Loaded>;
 
-    /// What can be told of it without asking, for the time until it has answered.
+    /// What is known about it without asking, until it has answered.
     fn meanwhile(&self) -> Loaded;
 
     /// Asking it took too long, for this reason: it is not asked again for a while, whichever process is there.

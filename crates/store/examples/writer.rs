@@ -209,7 +209,7 @@ async fn fill(folder: &Path) {
     assert_eq!(log.state().trouble, Some(error));
     let error = log.record_durably(call(2)).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
-    // All that was acknowledged can be read, here and by whoever comes.
+    // All that was acknowledged can be read, here and by every other process.
     same(&store, &acknowledged).await;
     let other = Store::open(&url).await;
     match &other {

@@ -69,7 +69,7 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: STORE_GRACE,
-        meaning: "milliseconds for which what is known counts while the store does not answer (setting `store_grace`)",
+        meaning: "milliseconds for which known trust, tokens and grants stay valid while the store does not answer (setting `store_grace`)",
     },
     Variable {
         name: AUDIT,
@@ -145,15 +145,15 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "XDG_CONFIG_HOME",
-        meaning: "where `toolcrib/config.toml` and `toolcrib/tools/` lie (`~/.config`)",
+        meaning: "the folder of `toolcrib/config.toml` and `toolcrib/tools/` (`~/.config`)",
     },
     Variable {
         name: "XDG_DATA_HOME",
-        meaning: "where the store, kept outputs and workers' logs lie (`~/.local/share`)",
+        meaning: "the folder for the store, kept outputs and workers' logs (`~/.local/share`)",
     },
     Variable {
         name: "XDG_CACHE_HOME",
-        meaning: "where last good versions, descriptions and the packages of tools lie (`~/.cache`)",
+        meaning: "the folder for last good versions, descriptions and packages of tools (`~/.cache`)",
     },
 ];
 

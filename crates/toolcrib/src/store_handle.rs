@@ -37,7 +37,7 @@ pub struct StoreHandle {
     was_open: AtomicBool,
     /// How often the store was opened.
     opened: watch::Sender<u64>,
-    /// What is told of it, from when somebody first wants to know.
+    /// What followers hear about it, from when somebody first wants to know.
     news: OnceLock<StoreNews>,
     trusted: LastKnown<Vec<TrustedPath>>,
     granted: LastKnown<Vec<Grant>>,

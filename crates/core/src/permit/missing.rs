@@ -3,7 +3,7 @@
 use super::{Network, Permit, limits, secret_name};
 use crate::words::{flag, inline};
 
-/// What a tool asks for and nobody granted.
+/// What a tool asks for and hasn't been granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing(pub Box<Permit>);
 

@@ -1,4 +1,4 @@
-//! What names, attributes and keys lead to: the places where hidden ways are told of.
+//! What names, attributes and keys lead to: the places where hidden ways are reported.
 
 use std::rc::Rc;
 

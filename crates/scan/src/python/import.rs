@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What `from module import name` binds, told of where it deserves a look.
+    /// What `from module import name` binds, reported where it deserves a look.
     fn imported(&mut self, module: &str, alias: &'a Alias, told: bool) -> Value {
         let name = alias.name.as_str();
         let path: Rc<str> = format!("{module}.{name}").into();

@@ -83,7 +83,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// What the host of a tool file told of its exception.
+    /// What the host of a tool file reported about its exception.
     pub(super) fn told(data: &Value) -> Option<Attempt> {
         let text = |key: &str| data.get(key)?.as_str();
         let errno = text("errno")?;

@@ -59,7 +59,7 @@ pub fn of(folder: &Path, parts: &[Part], project: Option<&Path>) -> Vec<Part> {
             .read(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
             .open(&path);
-        // What can't be read is told by whoever reads the tool.
+        // What can't be read is reported when the tool is read.
         let read =
             opened.and_then(|file| file.take(plugin::MAX_FILE as u64).read_to_end(&mut text));
         drop(read);

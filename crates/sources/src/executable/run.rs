@@ -203,7 +203,7 @@ impl Executable {
         }
     }
 
-    /// What the caller is told of a fault; with the grant that would help, where the walls are to blame.
+    /// What the caller reads about a fault; with the grant that would help, where the walls are to blame.
     fn with_hint(&self, fault: Fault, pool: &Pool, name: &str) -> CallError {
         let held = pool.held();
         let lacking = held.and_then(|held| fault.lacking(name, self.place.directory(), &held));

@@ -1,4 +1,4 @@
-//! What `tool.json` may say, and what is told of it when it says something else.
+//! What `tool.json` may say, and what is reported when it says something else.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

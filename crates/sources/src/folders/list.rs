@@ -79,7 +79,7 @@ pub(super) fn entries(folder: &Folder, names: Vec<String>) -> (Vec<Entry>, Vec<S
         let meta = match std::fs::metadata(&path) {
             Ok(meta) => meta,
             Err(error) => {
-                // A link that leads nowhere is told of; a file that just went is not.
+                // A link that leads nowhere is a problem; a file that just went is not.
                 let Ok(link) = std::fs::symlink_metadata(&path) else {
                     continue;
                 };

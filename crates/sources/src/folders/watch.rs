@@ -25,7 +25,7 @@ const QUIET_AGAIN: Duration = Duration::from_millis(100);
 const MOMENT: Duration = Duration::from_millis(150);
 /// A file that is saved over and over is not held back longer than this.
 const ONE_FILE: Duration = Duration::from_secs(1);
-/// Many files that come one after the other are told of this far apart.
+/// Many files that come one after the other are passed on this far apart.
 const MANY_FILES: Duration = Duration::from_millis(200);
 /// More paths than these are many files: editors touch a few beside the one that is saved.
 const FEW: usize = 8;

@@ -6,7 +6,7 @@ use toolcrib_core::Problem;
 
 use super::withheld::PROBLEM_LASTS;
 
-/// What the catalog was told of files without tools.
+/// What the catalog says about files without tools.
 #[derive(Default)]
 pub(super) struct WithoutTools {
     told: Vec<Problem>,

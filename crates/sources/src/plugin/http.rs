@@ -68,7 +68,7 @@ impl Http {
             }
             host_patterns(&listed, &fields.at("allowedHosts"), report)
         });
-        // Those that can't be read were told of with the other options.
+        // Those that can't be read were reported with the other options.
         let walls = spec
             .sandbox
             .allowed_hosts

@@ -1,6 +1,6 @@
 //! JSON plugin files: one collection of tools per file, each with a `shell`, `http` or `file-read` handler.
 //!
-//! A file is read field by field ([`crate::fields`]), so that a bad tool is told of and its neighbours still load. Nothing
+//! A file is read field by field ([`crate::fields`]), so that a bad tool is reported and its neighbours still load. Nothing
 //! is executed at load, and nothing opened but the programs of a trusted project, for their hash; of an untrusted project nothing but the file's own text is looked at.
 //!
 //! * [`definition`] makes one tool of one entry, [`crate::options`] reads what all kinds share, [`crate::permits`] finds what asks for a grant.

@@ -52,15 +52,14 @@ impl Destinations {
             let destination = match value.as_str() {
                 Some("path") if placed => continue,
                 Some("path") => {
-                    let what =
-                        format!("is `path`, but `{{{{{shown}}}}}` does not stand in the URL");
+                    let what = format!("is `path`, but `{{{{{shown}}}}}` is not in the URL");
                     report.invalid(&field, &what, HINT);
                     continue;
                 }
                 Some(_) if placed => {
                     report.invalid(
                         &field,
-                        "stands in the URL already",
+                        "is in the URL already",
                         "write \"path\", or leave it out",
                     );
                     continue;
@@ -208,15 +207,11 @@ mod tests {
     fn a_place_that_can_not_be_is_told() {
         for (method, send, words) in [
             (Method::GET, json!({"a": "body"}), "a GET has none"),
-            (
-                Method::POST,
-                json!({"a": "path"}),
-                "does not stand in the URL",
-            ),
+            (Method::POST, json!({"a": "path"}), "is not in the URL"),
             (
                 Method::POST,
                 json!({"id": "query"}),
-                "stands in the URL already",
+                "is in the URL already",
             ),
             (Method::POST, json!({"a": "header:Host"}), "no place"),
             (Method::POST, json!({"a": "header:x y"}), "no place"),

@@ -240,7 +240,7 @@ fn outcome(captured: Captured, failure_is_fine: bool, name: &str) -> CallResult 
                 format!("; it last said: {}", stderr.trim_end())
             };
             let message =
-                format!("the process of `{name}` was lost, nobody knows how it ended{said}");
+                format!("the process of `{name}` was lost, and how it ended is unknown{said}");
             return Err(CallError::new(ErrorCode::Crashed, message)
                 .hint("something killed the process from outside; look for an out-of-memory kill, then call again"));
         }

@@ -72,7 +72,7 @@ pub fn read(
     let tool = take(&map, default_timeout_ms, place, &mut report);
     let failed = report.failed;
     let mut problems = report.finish();
-    // A field that two look at is told of once.
+    // A field that two look at is reported once.
     problems.dedup_by(|later, first| later.message == first.message);
     match tool {
         Some(tool) if !failed => Ok(Read {

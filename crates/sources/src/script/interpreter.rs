@@ -72,7 +72,7 @@ impl Interpreter {
         let real = real.map_err(|error| format!("`{}`: {error}", self.program.display()))?;
         if is_inside(&real) {
             return Err(format!(
-                "`{}` lies in the project, and who installs packages is shown the settings of your package index",
+                "`{}` is in the project; an installer sees the settings of your package index, so the project's own Python may not be one",
                 self.program.display()
             ));
         }

@@ -103,7 +103,7 @@ pub trait Language: Debug + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// What the host is told of the script's texts, and of the environment with its packages.
+    /// What the host gets of the script's texts, and of the environment with its packages.
     fn load_request(&self, script: &Script, environment: Option<&Path>) -> Map<String, Value>;
 }
 

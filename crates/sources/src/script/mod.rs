@@ -244,7 +244,7 @@ pub fn read(
         });
     }
     match UndescribedScript::new(script, home, packages, place, start, project) {
-        // Without the packages it can't say what it is, and nobody granted that they are installed.
+        // Without the packages it can't say what it is, and it has no grant to install them.
         Ok(script) if !script.may_install() => ready_with(script.as_text_tells(), problems),
         Ok(script) => match script.remembered() {
             Some(known) if known.afresh => Description::Remembered {

@@ -100,7 +100,7 @@ impl Language for Python {
         let packages = wanted.packages;
         let environment = packages.map(|packages| {
             let installing = base.installing(place).map_err(|why| {
-                let hint = "make `.venv` anew with `python3 -m venv .venv`, so that its Python is a link to yours, or name one with `python = \"…\"` in config.toml";
+                let hint = "make `.venv` again with `python3 -m venv .venv`, so that its Python is a link to yours, or name one with `python = \"…\"` in config.toml";
                 not_installing(&why, hint)
             })?;
             Ok(Install::python(packages, &installing, mode, place))

@@ -323,7 +323,7 @@ fn dependencies(text: &str) -> Result<Map<String, Value>, String> {
     Ok(named)
 }
 
-/// What the host is told of the texts: JavaScript, and which file each import means.
+/// What the host gets of the texts: JavaScript, and which file each import means.
 fn load_request(script: &Script) -> Map<String, Value> {
     let mut texts = Map::new();
     let mut resolved = Map::new();

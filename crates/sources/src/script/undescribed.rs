@@ -363,7 +363,7 @@ impl UndescribedScript {
         }
     }
 
-    /// A problem that the host told of.
+    /// A problem that the host reported.
     fn said(&self, said: &Value) -> Problem {
         let text = |key: &str| said.get(key).and_then(Value::as_str);
         let number = |key: &str| said.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -441,7 +441,7 @@ fn key(script: &Script, home: &Home, identity: &str, host: &Path, start: &Path) 
     Key(format!("script-{}", crate::hex(&digest)).into())
 }
 
-/// What the host is told of the script.
+/// What the host gets of the script.
 fn greeting(script: Arc<Script>, environment: Option<&Install>, place: &Place) -> Greeting {
     let directory = place.directory().to_path_buf();
     let environment = environment.map(|environment| environment.folder.clone());

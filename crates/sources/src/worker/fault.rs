@@ -1,4 +1,4 @@
-//! What goes wrong between the crib and a worker, and what the caller is told of it.
+//! What goes wrong between the crib and a worker, and what the caller reads about it.
 
 use std::path::Path;
 
@@ -241,7 +241,7 @@ impl Fault {
                 ErrorCode::TimedOut,
                 format!("the call of `{name}` never started: {told}"),
             )
-            .hint("call again: the worker goes on starting; or raise the tool's `timeoutMs`")
+            .hint("call again: the worker goes on starting; or raise the tool's `timeoutMs` (in Python `timeout_ms`)")
             .unreached(),
             Fault::Resting(ms, _) => CallError::unavailable(format!(
                 "the tool `{name}` failed several times in a row and is tried again in {ms} ms; the last time {told}"

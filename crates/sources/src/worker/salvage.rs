@@ -1,4 +1,4 @@
-//! What can still be told of a line that is no message: whose answer it was meant to be.
+//! What can still be read from a line that is no message: whose answer it was meant to be.
 //!
 //! A worker that answers `NaN`, half a character, 129 levels or one field twice has answered all the same, and whoever
 //! waits must not wait for its time to run out. A line counts as an answer only where its own members say so; a dictionary

@@ -1,4 +1,4 @@
-//! Status and health: what workers bring upon their tool, and what is told of it.
+//! Status and health: what workers bring upon their tool, and what people read about it.
 
 use std::time::Duration;
 

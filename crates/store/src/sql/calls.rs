@@ -21,7 +21,7 @@ pub enum Ending {
     Code(ErrorCode),
 }
 
-/// Which calls are asked for. What is not said does not count.
+/// Which calls are asked for. A field that is not set excludes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFilter {
     pub tool: Option<String>,
@@ -76,7 +76,7 @@ pub struct CallPage {
     pub next: Option<CallCursor>,
 }
 
-/// How long calls are kept. What is `None` does not count.
+/// How long calls are kept. `None` sets no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     pub days: Option<u32>,

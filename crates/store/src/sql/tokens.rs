@@ -96,7 +96,7 @@ impl Tokens {
             && tx.rows(MAKER, values![maker]).await?.is_empty()
         {
             return Err(StoreError::Missing {
-                kind: "token that counts",
+                kind: "valid token",
                 name: maker.clone(),
             });
         }

@@ -189,7 +189,7 @@ async fn list(scene: &Scene, reach: &Reach, name: Option<&str>, all_projects: bo
 
 fn until(grant: &GrantView) -> &'static str {
     match grant.follow {
-        true => "whatever it becomes",
+        true => "also after edits",
         false => "as it is now",
     }
 }

@@ -76,7 +76,7 @@ impl Reach {
             sources: Arc::new(OnceLock::from(sources)),
             opened,
         };
-        // The command ends with its answer, so nobody has to be told of a change but through the store.
+        // The command ends with its answer, so others hear of a change through the store alone.
         let served = Served::of(&loaded.opened, &Arc::default());
         Ok(Reach {
             line: loaded.opened.project_line(),

@@ -116,7 +116,7 @@ impl Language {
             Language::Typescript => package::typescript().ok_or_else(|| {
                 let message = "this toolcrib was built without the TypeScript SDK";
                 Failure::new(ErrorCode::Unavailable, message)
-                    .hint("build it anew where Node and npm are on PATH: `make install`")
+                    .hint("build it again where Node and npm are on PATH: `make install`")
             }),
         }
     }

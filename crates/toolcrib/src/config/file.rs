@@ -37,8 +37,8 @@ pub struct ConfigFile {
     /// Where registrations, trust, tokens and calls are kept: "sqlite:PATH" or "postgres://…" (a file in the data
     /// folder). User's file only. Variable: TOOLCRIB_STORE.
     pub store: Option<String>,
-    /// Milliseconds for which trust, tokens and grants that are known go on counting while the store does not answer
-    /// (600000). A revocation that is known counts at once. User's file only. Variable: TOOLCRIB_STORE_GRACE.
+    /// Milliseconds for which known trust, tokens and grants stay valid while the store does not answer (600000). A known
+    /// revocation takes effect at once. User's file only. Variable: TOOLCRIB_STORE_GRACE.
     pub store_grace: Option<u64>,
     /// How calls are recorded: "best-effort", "required", or a table. User's file only.
     #[serde(default, deserialize_with = "either")]
@@ -70,14 +70,14 @@ pub struct ConfigFile {
     /// What runs TypeScript and JavaScript tool files: `node`, `bun`, `deno` or a path (the first of them on the PATH).
     /// User's file only. Variable: TOOLCRIB_JAVASCRIPT.
     pub javascript: Option<String>,
-    /// What a finding of the scan of a tool file means: "warn" (it is told) or "strict" (the file is not loaded). A
+    /// What a finding of the scan of a tool file means: "warn" (it is reported) or "strict" (the file is not loaded). A
     /// project may only say "strict". Variable: TOOLCRIB_SCAN.
     pub scan: Option<ScanMode>,
     /// Whether tools are confined (true). User's file only; false is loud. Variable: TOOLCRIB_SANDBOX_ENABLED.
     pub sandbox_enabled: Option<bool>,
     /// What holds for one tool, by its name. User's file only.
     pub tools: Option<BTreeMap<String, ToolSection>>,
-    /// Where each secret lies that tools name as `secret://NAME`. User's file only.
+    /// Where each secret is stored that tools name as `secret://NAME`. User's file only.
     pub secrets: Option<BTreeMap<String, SecretSection>>,
     /// Milliseconds between two health checks of a running worker (60000). User's file only.
     /// Variable: TOOLCRIB_HEALTH_CHECK_INTERVAL.
@@ -137,7 +137,7 @@ pub struct OutputRuleSection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolSection {
-    /// "off": this tool is not confined, and may do what you may. It is told of in `list` and `doctor`.
+    /// "off": this tool is not confined, and may do what you may. `list` and `doctor` show that.
     pub sandbox: Option<SandboxMode>,
 }
 

@@ -17,7 +17,7 @@ use super::ConfigError;
 pub struct SecretSection {
     /// The variable of Toolcrib's own environment that holds it.
     pub env: Option<String>,
-    /// The file that holds it, yours and of mode 0600 or stricter; a newline at its end does not count.
+    /// The file that holds it: your own, with mode 0600 or stricter. A newline at its end is dropped.
     pub file: Option<String>,
     /// true: the keyring of your session holds it. It is read with `secret-tool lookup toolcrib NAME`.
     pub keyring: Option<bool>,

@@ -123,7 +123,7 @@ fn a_project_may_not_loosen() {
     ] {
         let error = world("", own).load(&[], true).unwrap_err();
         assert!(
-            error.reason.contains("does not count in a project's file"),
+            error.reason.contains("can't be set in a project's file"),
             "{own}: {error}"
         );
         assert!(
@@ -275,7 +275,7 @@ fn programs_are_on_until_somebody_turns_them_off() {
         "a project may tighten"
     );
     let error = world("", "custom_tools_enabled = true\n").load(&[], true);
-    assert!(error.unwrap_err().reason.contains("does not count"));
+    assert!(error.unwrap_err().reason.contains("can't be set"));
     let error = world("", "").load(&[(name, "maybe")], true).unwrap_err();
     assert!(error.reason.contains("true or false"), "{error}");
 }

@@ -17,7 +17,7 @@ pub(super) fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile
         let hint = format!(
             "take it out here and set it in `~/.config/toolcrib/config.toml` if you want it: {why}"
         );
-        let reason = format!("`{key}` does not count in a project's file");
+        let reason = format!("`{key}` can't be set in a project's file");
         Err(ConfigError::in_file(path, reason, hint))
     };
     if let Some((_, key, why)) = loosening(&own).into_iter().find(|(said, ..)| *said) {
@@ -29,7 +29,7 @@ pub(super) fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !inside || dir.starts_with('~') {
             let key = format!("tool_dirs = [\"{dir}\"]");
-            return refuse(&key, "a project's folders lie inside it");
+            return refuse(&key, "a project's folders must be inside it");
         }
     }
     Ok(own)
@@ -44,8 +44,8 @@ fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 18] {
     let quota = own.outputs.as_ref().is_some_and(|outputs| outputs.quota_bytes.is_some());
     [
         (own.tools_dir.is_some(), "tools_dir", "a project may not replace the user's own tools"),
-        (own.store.is_some(), "store", "a project may not decide where your records lie"),
-        (own.store_grace.is_some(), "store_grace", "a project may not decide how long trust counts without the store"),
+        (own.store.is_some(), "store", "a project may not decide where your records are kept"),
+        (own.store_grace.is_some(), "store_grace", "a project may not decide how long trust lasts without the store"),
         (own.audit.is_some(), "audit", "a project may not decide how your calls are recorded"),
         (own.custom_tools_enabled == Some(true), "custom_tools_enabled = true", "a project may turn programs off, never on"),
         (own.python.is_some(), "python", "a project may not decide what runs your own tools; it may have a `.venv`"),

@@ -1,4 +1,4 @@
-//! A tools folder full of bad files: each is told of with its file, field and remedy, and no good tool suffers.
+//! A tools folder full of bad files: each is reported with its file, field and remedy, and no good tool suffers.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -247,7 +247,7 @@ fn check(world: &World, told: &[Value], expected: &[Expected]) {
             .filter(|problem| problem["file"] == path)
             .collect();
         let Some(problem) = told.iter().find(fits) else {
-            panic!("{file} ({words}) is not told of as {kind}: {of_file:#?}");
+            panic!("{file} ({words}) is not reported as {kind}: {of_file:#?}");
         };
         assert_eq!(problem["severity"], "error");
         assert_eq!(problem["source"], "plugin");

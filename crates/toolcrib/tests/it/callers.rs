@@ -1,4 +1,4 @@
-//! What a tool is told of who asks: the agent by the name people know, its session, its message; and how much each is
+//! What a tool learns about who asks: the agent by the name people know, its session, its message; and how much each is
 //! handed at once.
 
 use serde_json::{Value, json};

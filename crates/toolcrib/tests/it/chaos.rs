@@ -69,7 +69,7 @@ struct Scene {
     killed: AtomicU64,
     over: AtomicBool,
     good: AtomicU64,
-    /// Calls that were told of a kill.
+    /// Calls that ended with a kill.
     failed: AtomicU64,
     /// Calls that ended with their crib.
     cut: AtomicU64,

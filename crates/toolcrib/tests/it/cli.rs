@@ -120,7 +120,7 @@ fn a_mistyped_setting_is_told_with_the_right_one() {
     world.write(".toolcrib/config.toml", "port = 1\n");
     let ran = world.run(&["list"]).exits(2);
     assert!(
-        ran.stderr.contains("does not count in a project's file"),
+        ran.stderr.contains("can't be set in a project's file"),
         "{}",
         ran.stderr
     );

@@ -74,7 +74,7 @@ for line in sys.stdin:
 
 const KINDS: [&str; 3] = ["attempt", "attempt-ts", "attempt-rpc"];
 
-/// A trusted project with one tool of each kind, and a secret in the home that nobody granted.
+/// A trusted project with one tool of each kind, and a secret in the home that was not granted.
 fn world(rung: &str) -> World {
     let mut world = World::trusted();
     world.vars.push(("TOOLCRIB_MAX_RUNG", rung.to_owned()));
@@ -321,7 +321,7 @@ fn doctor_says_what_holds_and_off_is_loud() {
         std::fs::write(world.project().join(".toolcrib/config.toml"), text).unwrap();
         let ran = world.run(&["call", "attempt", "what=read"]).exits(2);
         assert!(
-            ran.stderr.contains("does not count in a project's file"),
+            ran.stderr.contains("can't be set in a project's file"),
             "{ran:?}"
         );
     }

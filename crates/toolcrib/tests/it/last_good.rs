@@ -91,7 +91,7 @@ async fn it_ends_at_once_when_the_file_is_removed() {
     until_stale(&crib, "speak", None).await;
     // A broken file of the same name is a new file.
     world.write_tool("a.json", BROKEN);
-    eventually("the new file is told of", async || {
+    eventually("the new file has a problem", async || {
         !problems(&crib).await.is_empty()
     })
     .await;

@@ -138,7 +138,7 @@ async fn a_change_that_no_list_shows_is_told_to_nobody() {
     piped.notified(CHANGED);
     let rest = piped.hang_up().1;
     let told = rest.iter().filter(|message| message["method"] == CHANGED);
-    assert_eq!(told.count(), 0, "each list was told of once: {rest:?}");
+    assert_eq!(told.count(), 0, "each list was announced once: {rest:?}");
 }
 
 #[tokio::test]

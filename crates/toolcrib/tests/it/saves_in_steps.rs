@@ -133,7 +133,7 @@ async fn a_save_in_two_steps_takes_no_tool_away_and_tells_of_no_problem() {
         }
     }
     world.write_tool("last.json", "{ nonsense");
-    // The first problem that was told of is the one that is meant.
+    // The first problem that was reported is the one that is meant.
     let problem = events.next("tool_error").await;
     let file = problem["file"].as_str().unwrap();
     assert!(file.ends_with("last.json"), "{problem}");

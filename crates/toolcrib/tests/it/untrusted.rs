@@ -126,7 +126,7 @@ async fn a_hostile_clone_runs_nothing_until_it_is_trusted() {
     })
     .await;
     silent("trust, followed");
-    // It runs now, and even so it does not get at what nobody granted.
+    // It runs now, and even so it does not get at what was not granted.
     let (status, outcome) = crib.call("evil", json!({})).await;
     assert_eq!(status, 200, "{outcome}");
     assert!(!canary.exists());

@@ -104,6 +104,9 @@ fn limits_are_named_in_the_words_of_the_language() {
         told.contains("toolcrib grant greedy --memory 1024"),
         "{told}"
     );
+    // A worker that is there already: the call's short time is the tool's alone.
+    let _crib = world.serve();
+    world.run(&["call", "long"]).exits(0);
     let ran = world.run(&["call", "late"]).exits(4);
     assert!(
         ran.stderr.contains("raise the tool's `timeout_ms`"),

@@ -68,7 +68,7 @@ class Crew:
         self.hands = [self.main]
         self.idle: list[Hand] = []
         self.reader = self.main
-        #: Whether the main thread has something else to do than calls, and is told of the end so.
+        #: Whether the main thread has something else to do than calls, and hears of the end that way.
         self.on_end: Optional[Callable[[], None]] = None
         #: What the watcher does at every look, as long as there is something.
         self.nudge: Optional[Callable[[], None]] = None

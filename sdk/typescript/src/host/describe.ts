@@ -17,7 +17,7 @@ export interface Problem {
   line?: number;
 }
 
-/** A tool as Toolcrib is told of it. */
+/** A tool as Toolcrib gets to know it. */
 export interface Spec extends JsonSchema {
   name: string;
   description: string;

@@ -1,4 +1,4 @@
-// Why a file can't be loaded: which kind of error it is, where it lies, and what helps.
+// Why a file can't be loaded: the kind of error, its place, and what helps.
 
 import { basename } from "node:path";
 import { messageOf, needs, NOT_LOADED, systemCall, words, type Failure } from "./failure.js";
@@ -61,7 +61,7 @@ function refusal(error: unknown, script: Script): Refusal {
     return {
       errorType: "SyntaxError",
       message: firstWords(error),
-      hint: "Mend the file; it is loaded again when it is saved",
+      hint: "Fix the file and save it; it is loaded again by itself",
     };
   const specifier = missingModule(error);
   if (specifier !== undefined) return missing(specifier, script);

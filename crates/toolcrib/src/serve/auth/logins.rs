@@ -47,7 +47,7 @@ impl Logins {
         Ok(code)
     }
 
-    /// Trades a code for a session, or gives nothing when it does not count or no longer does.
+    /// Trades a code for a session, or gives nothing where the code is wrong, used or expired.
     pub fn redeem(&self, code: &str) -> io::Result<Option<String>> {
         if !lock(&self.codes).remove(&fingerprint(code)) {
             return Ok(None);

@@ -273,7 +273,7 @@ impl Auth {
             Ok(Some(session)) => Ok(format!("{}={session}", door.cookie)),
             Ok(None) => Err(CallError::new(
                 ErrorCode::Unauthorized,
-                "this login code does not count: it was used, it is over ten minutes old, or it never was one",
+                "this login code is not valid: it was used already, it is over ten minutes old, or it never was one",
             )
             .hint("`toolcrib token login` prints a new login URL")),
             Err(error) => Err(CallError::internal(format!("no session could be made: {error}"))),

@@ -96,7 +96,7 @@ fn tools<'a>(view: &'a View, revision: Revision, cursor: Option<&str>) -> Option
     pages.get(page)
 }
 
-/// What leads to a page. A list that changes in between is told of, so its pages may be told by their number.
+/// What leads to a page. Clients hear of a list that changes in between, so pages can go by their number.
 fn cursor_of(page: usize) -> String {
     format!("page-{page}")
 }

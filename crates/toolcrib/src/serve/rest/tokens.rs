@@ -139,7 +139,7 @@ pub async fn create(
     delete, path = "/tokens/{name}", tag = "tokens", operation_id = "revokeToken",
     params(("name" = String, Path, description = "The token's id, or its name where a valid token has it")),
     responses(
-        (status = 200, description = "The token that no longer counts", body = TokenRevoked),
+        (status = 200, description = "The token that was revoked", body = TokenRevoked),
         (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
         (status = 403, description = "`forbidden`: it has more than the token shown, a browser's login, or foreign Host or Origin", body = ErrorView),
         (status = 404, description = "`not_found`: there is no such valid token", body = ErrorView),

@@ -56,7 +56,7 @@ impl Browser {
     }
 }
 
-/// The code counts once; gives the cookie, name and value.
+/// The code works once; gives the cookie, name and value.
 async fn logs_in_once(browser: &Browser, login: &str) -> String {
     assert!(login.rsplit('=').next().unwrap().len() >= 32, "{login}");
     let wrong = format!("{}/login?code={}", browser.url, "0".repeat(64));

@@ -57,7 +57,7 @@ async fn what_cant_be_read_makes_the_call_unavailable_and_is_taken_up_once_it_ca
     let (_, outcome) = crib.call("blab", json!({"how": "stdout"})).await;
     assert_eq!(outcome["output"], "printed *** ***", "{outcome}");
 
-    // So does where it lies.
+    // So does where it is stored.
     let config = world.home().join(".config/toolcrib/config.toml");
     world.write(config, "[secrets.nothing]\nenv = \"GRANTED\"\n");
     eventually("the setting is taken up", || async {
@@ -113,7 +113,7 @@ fn a_project_says_nothing_about_where_secrets_lie() {
     assert!(
         refused
             .stderr
-            .contains("`secrets` does not count in a project's file"),
+            .contains("`secrets` can't be set in a project's file"),
         "{refused:?}"
     );
     assert!(
