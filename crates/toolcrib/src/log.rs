@@ -354,7 +354,7 @@ impl<S: Subscriber> Layer<S> for Log {
         if lost > 0 {
             let said = Line {
                 message: format!(
-                    "{} of the log were lost, because they were not read in time",
+                    "the log was not read in time: {} lost",
                     toolcrib_core::words::counted(lost, "line")
                 ),
                 ..Line::default()

@@ -99,5 +99,5 @@ fn a_queue_that_is_full_loses_lines_and_says_so() {
         }
     });
     let said = said.unwrap();
-    assert!(said.contains("4 lines of the log lost"), "{said}");
+    assert!(said.contains("4 lines lost"), "{said}");
 }

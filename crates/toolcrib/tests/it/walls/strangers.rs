@@ -26,7 +26,7 @@ fn a_projects_own_interpreter_installs_nothing() {
         let called = world.run(&["call", "needs"]);
         let told = world.run(&["errors"]);
         let said = format!("{}{}{}", called.stderr, told.stdout, told.stderr);
-        assert!(said.contains("lies in the project"), "{rung}: {said}");
+        assert!(said.contains("is in the project"), "{rung}: {said}");
         assert!(
             !world.home().join(".cache/toolcrib/environments").exists(),
             "{rung}"
