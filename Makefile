@@ -5,10 +5,10 @@ SHELL := /bin/bash
 SDK := target/test-tools/sdk/bin
 RUFF := ../../$(SDK)/ruff --config pyproject.toml
 PYTHON := . ../../templates/python ../../examples/python-file
-.PHONY: help run test soak check fix install sdk bench docs snapshots deny
+.PHONY: help run test soak check fix install sdk bench bench-search docs snapshots deny
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # With an example of the workspace, cargo takes the dependencies with the features that `make test` has built them with.
 run: ## Build Toolcrib and serve the demo project; prints lines to paste
@@ -62,6 +62,9 @@ sdk: ## Write both SDKs as packages into target/sdk: a wheel for pip, a tarball 
 bench: ## Measure against floors and peers in one run, in a release build
 	cargo build --release -p toolcrib -p toolcrib-bench
 	@$${CARGO_TARGET_DIR:-target}/release/toolcrib-bench
+
+bench-search: ## Measure how well tools are found, beside FastMCP: make bench-search SETS=DIR
+	@scripts/bench-search "$(SETS)"
 
 docs: ## Make docs/reference anew from the code
 	UPDATE_REFERENCE=1 cargo test -p toolcrib --test it reference

@@ -12,7 +12,7 @@
 //! | catalog | the immutable set of tools at one version | `catalog.rs` |
 //! | registry | swaps catalogs | `registry.rs` |
 //! | profile | which tools an agent sees, and the chain of its calls | [`profile::Profile`] |
-//! | view | what an agent has at one moment: lists, and calls | [`View`] |
+//! | view | what an agent has at one moment: lists, searches, and calls | [`View`] |
 //! | call | one use of a tool | [`Call`] |
 //! | outcome | what a call gave | [`Outcome`] |
 //! | content | the blocks of a result in MCP's own form | [`Content`], [`Block`] |
@@ -51,6 +51,7 @@ pub mod permit;
 pub mod profile;
 pub mod registry;
 pub mod schema;
+pub mod search;
 pub mod selection;
 mod slots;
 pub mod source;

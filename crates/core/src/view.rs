@@ -93,6 +93,20 @@ impl View {
         self.derived.get(|| make(self))
     }
 
+    /// What outlives this view, by its type.
+    pub(crate) fn state<T: Default + Send + Sync + 'static>(&self) -> &T {
+        self.shared.state()
+    }
+
+    pub(crate) fn all(&self) -> &Arc<Tools> {
+        &self.tools
+    }
+
+    /// Is anything of the catalog hidden?
+    pub(crate) fn is_whole(&self) -> bool {
+        self.len() == self.catalog.tools().len()
+    }
+
     /// The version of the catalog that it shows.
     pub fn version(&self) -> u64 {
         self.catalog.version()

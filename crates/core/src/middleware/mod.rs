@@ -197,11 +197,7 @@ impl Shared {
         }
     }
 
-    /// What a link keeps from call to call, by its type.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "of today's links none counts or remembers")
-    )]
+    /// What is kept from call to call and from view to view, by its type.
     pub fn state<T: Default + Send + Sync + 'static>(&self) -> &T {
         self.state.get(T::default)
     }
