@@ -3,30 +3,28 @@
 //! It knows just enough of the protocol for that: which requests are unanswered, which of them may be asked again,
 //! and what a client of the old era said first, because a new server has to hear it too.
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
-use toolcrib_core::error::STOPPED;
 
-use crate::serve::mcp::asker::Stated;
+use crate::serve::http::{GRACE, LAST_WORDS};
 use crate::serve::mcp::framing::{Line, Read, refusal, write_line};
-use crate::serve::mcp::message::{self, Id, Incoming, Message, Request, Response};
-use crate::serve::mcp::reply::Answer;
+use crate::serve::mcp::message::Id;
 use crate::serve::socket::{PATH, SESSION_HEADER, protocol};
+
+mod state;
+
+use state::RelayState;
 
 /// How long new requests are held while no crib answers.
 const HOLD: Duration = Duration::from_secs(10);
 const RETRY_EVERY: Duration = Duration::from_millis(50);
-/// Marks the relay's own requests.
-const OWN_ID: &str = "toolcrib-relay";
 
 /// Both directions of one connection.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -76,221 +74,14 @@ pub async fn connect(socket: &Path, session: &str) -> Result<Box<dyn Stream>, No
     }
 }
 
-/// What is still owed to the client, and what a new server has to hear first. Messages stay as they came.
-#[derive(Default)]
-struct RelayState {
-    /// The client's `initialize` and `notifications/initialized`, for servers that come later.
-    hello: Option<(Id, Vec<u8>)>,
-    ready: Option<Vec<u8>>,
-    /// Requests without an answer, in the order they came.
-    pending: Vec<Pending>,
-    /// Tools that may be called twice, as the lists that passed by said.
-    repeatable: HashMap<String, bool>,
-    /// Ids of requests that the relay itself asked.
-    own: HashSet<String>,
-    asked: u64,
-}
-
-/// A request without an answer.
-struct Pending {
-    id: Id,
-    message: Vec<u8>,
-    asks: Asks,
-}
-
-/// What a request asks for, as far as it matters here.
-enum Asks {
-    List,
-    Call { tool: String, stateless: bool },
-    Other,
-}
-
-impl RelayState {
-    /// Remembers what the client sends.
-    fn sent(&mut self, line: &[u8]) {
-        match message::read(line) {
-            Ok(Incoming::One(message)) => self.sent_one(message, line),
-            Ok(Incoming::Batch(items)) => {
-                for item in items {
-                    let item = item.get().as_bytes();
-                    if let Ok(message) = message::read_one(item) {
-                        self.sent_one(message, item);
-                    }
-                }
-            }
-            Err(_) => {}
-        }
-    }
-
-    fn sent_one(&mut self, message: Message, text: &[u8]) {
-        let text = || text.trim_ascii().to_vec();
-        match message {
-            Message::Request(request) => {
-                if request.method == "initialize" {
-                    self.hello = Some((request.id.clone(), text()));
-                    self.ready = None;
-                }
-                self.pending.push(Pending {
-                    asks: Asks::of(&request),
-                    id: request.id,
-                    message: text(),
-                });
-            }
-            Message::Notification(told) if told.method == "notifications/initialized" => {
-                self.ready = Some(text());
-            }
-            Message::Notification(told) if told.method == "notifications/cancelled" => {
-                let id = told.params.get("requestId").and_then(Id::of);
-                self.pending
-                    .retain(|pending| Some(&pending.id) != id.as_ref());
-            }
-            Message::Notification(_) | Message::Response(_) => {}
-        }
-    }
-
-    /// Remembers what the server answers. Gives whether the client should see it.
-    fn received(&mut self, line: &[u8]) -> bool {
-        match message::read(line) {
-            Ok(Incoming::One(Message::Response(response))) => self.received_one(&response),
-            Ok(Incoming::Batch(items)) => {
-                for item in items {
-                    if let Ok(Message::Response(response)) =
-                        message::read_one(item.get().as_bytes())
-                    {
-                        self.received_one(&response);
-                    }
-                }
-                true
-            }
-            Ok(Incoming::One(_)) | Err(_) => true,
-        }
-    }
-
-    fn received_one(&mut self, response: &Response) -> bool {
-        let Some(id) = &response.id else { return true };
-        if self.own.remove(id.as_json()) {
-            return false;
-        }
-        let answered = self.pending.iter().position(|pending| pending.id == *id);
-        let Some(at) = answered else { return true };
-        // A call that ended with its crib is asked of the next one, where it may be.
-        if self.may_repeat(&self.pending[at].asks) && response.result.is_ok_and(was_stopped) {
-            return false;
-        }
-        let answered = self.pending.remove(at);
-        if let (Asks::List, Ok(result)) = (answered.asks, response.result) {
-            self.learn(result);
-        }
-        true
-    }
-
-    /// Learns from a list which tools may be called twice.
-    fn learn(&mut self, result: &RawValue) {
-        #[derive(Deserialize)]
-        struct List {
-            tools: Vec<Listed>,
-        }
-        #[derive(Deserialize)]
-        struct Listed {
-            name: String,
-            #[serde(default)]
-            annotations: Value,
-        }
-        let Ok(List { tools }) = serde_json::from_str(result.get()) else {
-            return;
-        };
-        for Listed { name, annotations } in tools {
-            let says = |hint: &str| annotations.get(hint) == Some(&Value::Bool(true));
-            let twice = says("readOnlyHint") || says("idempotentHint");
-            self.repeatable.insert(name, twice);
-        }
-    }
-
-    fn may_repeat(&self, asks: &Asks) -> bool {
-        match asks {
-            Asks::Call { tool, .. } => self.repeatable.get(tool) == Some(&true),
-            Asks::List | Asks::Other => true,
-        }
-    }
-
-    /// What a new server is told, and what the client is told about calls that may not be repeated.
-    fn start_over(&mut self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-        let mut to_server = Vec::new();
-        if let Some((id, hello)) = &self.hello {
-            // Where the client still waits for this answer, it is asked again below.
-            if !self.pending.iter().any(|pending| pending.id == *id) {
-                self.asked += 1;
-                let id = json!(format!("{OWN_ID}-{}", self.asked));
-                if let Ok(mut hello) = serde_json::from_slice::<Value>(hello) {
-                    self.own.insert(id.to_string());
-                    hello["id"] = id;
-                    to_server.push(hello.to_string().into_bytes());
-                }
-            }
-            to_server.extend(self.ready.clone());
-        }
-        let mut to_client = Vec::new();
-        for pending in std::mem::take(&mut self.pending) {
-            if self.may_repeat(&pending.asks) {
-                to_server.push(pending.message.clone());
-                self.pending.push(pending);
-            } else {
-                to_client.push(lost(&pending));
-            }
-        }
-        (to_server, to_client)
-    }
-}
-
-impl Asks {
-    fn of(request: &Request) -> Asks {
-        match &*request.method {
-            "tools/list" => Asks::List,
-            "tools/call" => Asks::Call {
-                tool: request.params.text("name").unwrap_or_default().into_owned(),
-                stateless: Stated::of(&request.params).version.is_some(),
-            },
-            _ => Asks::Other,
-        }
-    }
-}
-
-/// Does this result say that its call ended because the crib was stopped?
-fn was_stopped(result: &RawValue) -> bool {
-    // Results are long and few of them say it.
-    result.get().contains(STOPPED)
-        && serde_json::from_str::<Value>(result.get()).is_ok_and(|result| {
-            let meta = &result["_meta"];
-            meta["toolcrib/code"] == "unavailable" && meta["toolcrib/data"][STOPPED] == true
-        })
-}
-
-/// The answer to a call that reached a server which is gone.
-fn lost(pending: &Pending) -> Vec<u8> {
-    let text = "the crib was restarted during this call, and the tool does not say that it may be repeated\n\
-                hint: check what it did, then call again";
-    let mut result = json!({
-        "content": [{"type": "text", "text": text}],
-        "isError": true,
-        "_meta": {"toolcrib/code": "unavailable"},
-    });
-    if matches!(
-        pending.asks,
-        Asks::Call {
-            stateless: true,
-            ..
-        }
-    ) {
-        result["resultType"] = "complete".into();
-    }
-    Answer::result(&pending.id, &result).body
-}
-
 /// Why a relay ended.
 enum Ended {
     ClientGone,
     ServerGone,
 }
+
+/// Lines that wait for the client to read them.
+const QUEUE: usize = 16;
 
 /// Relays between the client's two streams and a crib, until the client hangs up. `alone` makes a crib of one's own
 /// when no other answers for [`HOLD`].
@@ -301,32 +92,95 @@ pub async fn run(
     first: Box<dyn Stream>,
     alone: impl AsyncFnOnce(NoCrib) -> Box<dyn Stream>,
 ) -> std::io::Result<()> {
-    let mut client_in = BufReader::new(client_in);
-    let mut memory = RelayState::default();
-    let mut alone = Some(alone);
-    let mut server = first;
-    loop {
-        match pump(&mut client_in, &mut client_out, server, &mut memory).await? {
-            Ended::ClientGone => return Ok(()),
-            Ended::ServerGone => {}
+    let (outlet, mut lines) = mpsc::channel::<Vec<u8>>(QUEUE);
+    // One place writes to the client, whole lines only, whichever crib comes and goes meanwhile.
+    let write = async {
+        while let Some(line) = lines.recv().await {
+            client_out.write_all(&line).await?;
+            client_out.flush().await?;
         }
-        server = match (reconnect(&socket, &session).await, alone.take()) {
-            (Ok(next), own) => {
-                alone = own;
-                next
-            }
-            (Err(reason), Some(own)) => own(reason).await,
-            (Err(_), None) => return Ok(()),
+        Ok(())
+    };
+    let mut client = Client {
+        input: BufReader::new(client_in),
+        line: Line::default(),
+        outlet,
+        state: Mutex::default(),
+    };
+    let relay = async {
+        let mut alone = Some(alone);
+        let mut server = first;
+        while let Ended::ServerGone = client.pump(server).await? {
+            server = match (reconnect(&socket, &session).await, alone.take()) {
+                (Ok(next), own) => {
+                    alone = own;
+                    next
+                }
+                (Err(reason), Some(own)) => own(reason).await,
+                (Err(_), None) => break,
+            };
+            client.start_over(&mut server).await;
+        }
+        // With the last that could send, the writing ends too.
+        drop(client);
+        Ok(())
+    };
+    tokio::try_join!(write, relay).map(|_| ())
+}
+
+/// The client at the near end.
+struct Client<I> {
+    input: BufReader<I>,
+    /// What came of the line that it is sending. It outlives the crib that was there when the line began.
+    line: Line,
+    outlet: mpsc::Sender<Vec<u8>>,
+    state: Mutex<RelayState>,
+}
+
+impl<I: AsyncRead + Send + Unpin> Client<I> {
+    /// Relays until one of the two hangs up. Both ways go on by themselves: who waits until the other reads still listens.
+    async fn pump(&mut self, server: Box<dyn Stream>) -> std::io::Result<Ended> {
+        let (server_in, mut server_out) = tokio::io::split(server);
+        let Client {
+            input,
+            line,
+            outlet,
+            state,
+        } = self;
+        let mut back = pin!(to_client(server_in, outlet, state));
+        let ended = tokio::select! {
+            biased;
+            () = back.as_mut() => return Ok(Ended::ServerGone),
+            ended = to_server((input, line), &mut server_out, outlet, state) => ended?,
         };
-        let (to_server, to_client) = memory.start_over();
-        for message in to_client {
-            write_line(&mut client_out, &message).await?;
+        // What was asked for is still answered, and what was answered is still told.
+        let longest = match ended {
+            Ended::ClientGone => {
+                let _ = server_out.shutdown().await;
+                GRACE + LAST_WORDS
+            }
+            Ended::ServerGone => LAST_WORDS,
+        };
+        let _ = tokio::time::timeout(longest, back).await;
+        Ok(ended)
+    }
+
+    /// Tells a new server what it has to know, and the client what it will not hear.
+    async fn start_over(&self, server: &mut Box<dyn Stream>) {
+        let (to_server, to_client) = lock(&self.state).start_over();
+        for mut message in to_client {
+            message.push(b'\n');
+            let _ = self.outlet.send(message).await;
         }
         for message in to_server {
             // A server that is gone again is noticed when it is read from.
-            let _ = write_line(&mut server, &message).await;
+            let _ = write_line(server, &message).await;
         }
     }
+}
+
+fn lock(state: &Mutex<RelayState>) -> MutexGuard<'_, RelayState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn reconnect(socket: &Path, session: &str) -> Result<Box<dyn Stream>, NoCrib> {
@@ -341,52 +195,56 @@ async fn reconnect(socket: &Path, session: &str) -> Result<Box<dyn Stream>, NoCr
     Err(NoCrib::Silent)
 }
 
-async fn pump(
-    client_in: &mut (impl AsyncBufRead + Send + Unpin),
-    client_out: &mut (impl AsyncWrite + Send + Unpin),
-    server: Box<dyn Stream>,
-    memory: &mut RelayState,
+/// Hands the client's lines to the server, until either is gone.
+async fn to_server(
+    (input, line): (&mut (impl AsyncBufRead + Unpin), &mut Line),
+    server: &mut (impl AsyncWrite + Unpin),
+    outlet: &mpsc::Sender<Vec<u8>>,
+    state: &Mutex<RelayState>,
 ) -> std::io::Result<Ended> {
-    let (server_in, mut server_out) = tokio::io::split(server);
-    let mut server_in = BufReader::new(server_in);
-    let (mut from_client, mut from_server) = (Line::default(), Line::default());
     loop {
-        tokio::select! {
-            read = from_client.read(client_in) => {
-                let line = match read? {
-                    Read::Line(line) => line,
-                    Read::TooLong(id) => {
-                        write_line(client_out, &refusal(id.as_ref(), "request")).await?;
-                        continue;
-                    }
-                    Read::End => return Ok(Ended::ClientGone),
-                };
-                memory.sent(&line);
-                if server_out.write_all(&line).await.is_err() || server_out.flush().await.is_err() {
-                    return Ok(Ended::ServerGone);
-                }
+        let line = match line.read(input).await? {
+            Read::Line(line) => line,
+            Read::TooLong(id) => {
+                let _ = outlet.send(refused(id.as_ref(), "request")).await;
+                continue;
             }
-            read = from_server.read(&mut server_in) => {
-                let line = match read {
-                    Ok(Read::Line(line)) => line,
-                    // Its request is answered all the same, if this is an answer.
-                    Ok(Read::TooLong(Some(id))) => {
-                        let mut refusal = refusal(Some(&id), "answer");
-                        refusal.push(b'\n');
-                        refusal
-                    }
-                    Ok(Read::TooLong(None)) => continue,
-                    Ok(Read::End) | Err(_) => return Ok(Ended::ServerGone),
-                };
-                if memory.received(&line) {
-                    client_out.write_all(&line).await?;
-                    client_out.flush().await?;
-                }
-            }
+            Read::End => return Ok(Ended::ClientGone),
+        };
+        lock(state).sent(&line);
+        if server.write_all(&line).await.is_err() || server.flush().await.is_err() {
+            return Ok(Ended::ServerGone);
         }
     }
 }
 
+/// Hands the server's lines to the client, until the server is gone.
+async fn to_client(
+    server: impl AsyncRead + Unpin,
+    outlet: &mpsc::Sender<Vec<u8>>,
+    state: &Mutex<RelayState>,
+) {
+    let (mut server, mut line) = (BufReader::new(server), Line::default());
+    loop {
+        let line = match line.read(&mut server).await {
+            Ok(Read::Line(line)) => line,
+            // Its request is answered all the same, if this is an answer.
+            Ok(Read::TooLong(Some(id))) => refused(Some(&id), "answer"),
+            Ok(Read::TooLong(None)) => continue,
+            Ok(Read::End) | Err(_) => return,
+        };
+        if lock(state).received(&line) {
+            let _ = outlet.send(line).await;
+        }
+    }
+}
+
+/// The answer to a line that is too long, as a line.
+fn refused(id: Option<&Id>, what: &str) -> Vec<u8> {
+    let mut refusal = refusal(id, what);
+    refusal.push(b'\n');
+    refusal
+}
+
 #[cfg(test)]
-#[path = "relay_tests.rs"]
 mod tests;

@@ -28,49 +28,49 @@ impl RelayState {
 }
 
 fn with_tools() -> RelayState {
-    let mut memory = RelayState::default();
-    memory.sends(&json!({"jsonrpc": "2.0", "id": 0, "method": "tools/list"}));
+    let mut state = RelayState::default();
+    state.sends(&json!({"jsonrpc": "2.0", "id": 0, "method": "tools/list"}));
     assert!(
-        memory.receives(&json!({"jsonrpc": "2.0", "id": 0, "result": {"tools": [
+        state.receives(&json!({"jsonrpc": "2.0", "id": 0, "result": {"tools": [
             {"name": "look", "annotations": {"readOnlyHint": true}},
             {"name": "write", "annotations": {}},
         ]}}))
     );
-    memory
+    state
 }
 
 #[test]
 fn answered_requests_are_forgotten() {
-    let mut memory = with_tools();
-    memory.sends(&call(1, "look"));
-    assert!(memory.receives(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
-    assert_eq!(memory.starts_over(), (Vec::new(), Vec::new()));
+    let mut state = with_tools();
+    state.sends(&call(1, "look"));
+    assert!(state.receives(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
+    assert_eq!(state.starts_over(), (Vec::new(), Vec::new()));
 }
 
 #[test]
 fn only_what_may_be_repeated_is_asked_again() {
-    let mut memory = with_tools();
+    let mut state = with_tools();
     for (id, tool) in [(1, "look"), (2, "write"), (3, "unheard-of")] {
-        memory.sends(&call(id, tool));
+        state.sends(&call(id, tool));
     }
-    let (to_server, to_client) = memory.starts_over();
+    let (to_server, to_client) = state.starts_over();
     assert_eq!(to_server, [call(1, "look")]);
     let ids: Vec<&Value> = to_client.iter().map(|answer| &answer["id"]).collect();
     assert_eq!(ids, [&json!(2), &json!(3)]);
     assert_eq!(to_client[0]["result"]["isError"], true);
     // It is asked once more if that server goes too.
-    assert_eq!(memory.starts_over().0, [call(1, "look")]);
+    assert_eq!(state.starts_over().0, [call(1, "look")]);
 }
 
 #[test]
 fn a_new_server_hears_the_hello_and_its_answer_is_kept_back() {
-    let mut memory = RelayState::default();
+    let mut state = RelayState::default();
     let hello = json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}});
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    memory.sends(&hello);
-    assert!(memory.receives(&json!({"jsonrpc": "2.0", "id": 7, "result": {}})));
-    memory.sends(&ready);
-    let (to_server, _) = memory.starts_over();
+    state.sends(&hello);
+    assert!(state.receives(&json!({"jsonrpc": "2.0", "id": 7, "result": {}})));
+    state.sends(&ready);
+    let (to_server, _) = state.starts_over();
     assert_eq!(to_server.len(), 2);
     assert_eq!(
         (&to_server[0]["method"], &to_server[1]),
@@ -79,46 +79,60 @@ fn a_new_server_hears_the_hello_and_its_answer_is_kept_back() {
     assert_ne!(to_server[0]["id"], 7);
     let answer = json!({"jsonrpc": "2.0", "id": to_server[0]["id"], "result": {}});
     assert!(
-        !memory.receives(&answer),
+        !state.receives(&answer),
         "the client asked once and was answered once"
     );
 }
 
 #[test]
 fn an_unanswered_hello_is_asked_again_as_it_was() {
-    let mut memory = RelayState::default();
+    let mut state = RelayState::default();
     let hello = json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}});
-    memory.sends(&hello);
-    assert_eq!(memory.starts_over().0, [hello]);
+    state.sends(&hello);
+    assert_eq!(state.starts_over().0, [hello]);
 }
 
 #[test]
 fn a_cancelled_request_is_not_asked_again() {
-    let mut memory = with_tools();
-    memory.sends(&call(1, "look"));
-    memory.sends(
+    let mut state = with_tools();
+    state.sends(&call(1, "look"));
+    state.sends(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
     );
-    assert_eq!(memory.starts_over(), (Vec::new(), Vec::new()));
+    assert_eq!(state.starts_over(), (Vec::new(), Vec::new()));
 }
 
 #[test]
 fn what_is_asked_again_is_as_it_was_asked() {
-    let mut memory = with_tools();
+    let mut state = with_tools();
     let call = r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"tools/call","params":{"name":"look","arguments":{"n":1.50e2}}}"#;
-    memory.sent(format!(" {call} \n").as_bytes());
-    assert_eq!(memory.start_over().0, [call.as_bytes()]);
+    state.sent(format!(" {call} \n").as_bytes());
+    assert_eq!(state.start_over().0, [call.as_bytes()]);
     let answer = r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"result":{}}"#;
-    assert!(memory.received(answer.as_bytes()));
-    assert!(memory.start_over().0.is_empty());
+    assert!(state.received(answer.as_bytes()));
+    assert!(state.start_over().0.is_empty());
 }
 
 #[test]
 fn messages_that_came_at_once_are_remembered_each_by_itself() {
-    let mut memory = with_tools();
-    memory.sends(&json!([call(1, "look"), call(2, "look"), call(3, "write")]));
-    assert!(memory.receives(&json!([{"jsonrpc": "2.0", "id": 1, "result": {}}])));
-    let (to_server, to_client) = memory.starts_over();
+    let mut state = with_tools();
+    state.sends(&json!([call(1, "look"), call(2, "look"), call(3, "write")]));
+    assert!(state.receives(&json!([{"jsonrpc": "2.0", "id": 1, "result": {}}])));
+    let (to_server, to_client) = state.starts_over();
     assert_eq!(to_server, [call(2, "look")]);
     assert_eq!(to_client[0]["id"], 3);
+}
+
+#[test]
+fn what_was_answered_among_others_is_not_asked_again() {
+    let mut state = with_tools();
+    state.sends(&json!([call(1, "look"), call(2, "look")]));
+    let meta = json!({"toolcrib/code": "unavailable", "toolcrib/data": {STOPPED: true}});
+    let stopped = json!({"jsonrpc": "2.0", "id": 1, "result": {"_meta": meta}});
+    let both = json!([stopped, {"jsonrpc": "2.0", "id": 2, "result": {}}]);
+    assert!(state.receives(&both));
+    assert_eq!(state.starts_over(), (Vec::new(), Vec::new()));
+    state.sends(&call(1, "look"));
+    assert!(!state.receives(&stopped), "alone it is held back");
+    assert_eq!(state.starts_over().0, [call(1, "look")]);
 }
