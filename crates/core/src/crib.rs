@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, watch};
 
-use crate::middleware::Shared;
+use crate::middleware::{Shared, record_given_up};
 use crate::registry::{Clock, Registry};
 use crate::store::CallBook;
 use crate::{
@@ -119,6 +119,17 @@ impl Crib {
         let profiles = snapshot.profiles().all().iter();
         let views = profiles.map(|profile| snapshot.view_named(profile.name(), &self.shared));
         views.flatten().collect()
+    }
+
+    /// Writes down a call that its caller gave up before any view was asked: while it waited for its tool to be known.
+    pub fn given_up(&self, request: &Request) {
+        let Request {
+            tool,
+            caller,
+            context,
+            ..
+        } = request;
+        record_given_up(&self.shared, tool, caller, context);
     }
 
     /// Everything there is, whatever the default agent sees: for those who keep the crib, and not for agents.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Object;
 use crate::json::scan::Parts;
-use crate::json::with_members;
+use crate::json::{JsonError, with_members};
 
 /// Deeper nesting than this is no honest schema.
 const MAX_DEPTH: usize = 64;
@@ -173,13 +173,14 @@ impl Schema {
     }
 
     /// Sets properties that are missing and have a `default`, also inside objects that are there. All else stays as it
-    /// is written.
-    pub fn fill_defaults(&self, arguments: &mut Object) {
+    /// is written. Arguments that are nested too deep with them are refused.
+    pub fn fill_defaults(&self, arguments: &mut Object) -> Result<(), JsonError> {
         if self.0.has_defaults
             && let Some(text) = filled(&self.0.value, arguments.text())
         {
-            arguments.replace(text);
+            *arguments = Object::parse(&text)?;
         }
+        Ok(())
     }
 }
 

@@ -181,12 +181,27 @@ fn defaults_are_filled_in() {
     }}))
     .unwrap();
     let mut arguments = Object::parse(r#"{"b": {}, "n": 1.0}"#).unwrap();
-    schema.fill_defaults(&mut arguments);
+    schema.fill_defaults(&mut arguments).unwrap();
     assert_eq!(arguments.text(), r#"{"b": {"c":3}, "n": 1.0,"a":"TODO"}"#);
     let whole = arguments.clone();
-    schema.fill_defaults(&mut arguments);
+    schema.fill_defaults(&mut arguments).unwrap();
     assert_eq!(arguments, whole);
     let mut other = Object::parse(r#"{"b": 1, "a": null}"#).unwrap();
-    schema.fill_defaults(&mut other);
+    schema.fill_defaults(&mut other).unwrap();
     assert_eq!(other.text(), r#"{"b": 1, "a": null}"#);
+}
+
+#[test]
+fn arguments_that_defaults_make_too_deep_are_refused_and_not_emptied() {
+    let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let default: Value = serde_json::from_str(&deep(100)).unwrap();
+    let mut schema = json!({"properties": {"d": {"default": default}}});
+    for _ in 0..30 {
+        schema = json!({"properties": {"a": schema}});
+    }
+    let schema = Schema::parse(schema).unwrap();
+    let given = format!("{}{{}}{}", r#"{"a":"#.repeat(30), "}".repeat(30));
+    let mut arguments = Object::parse(&given).unwrap();
+    assert!(schema.fill_defaults(&mut arguments).is_err());
+    assert_eq!(arguments.text(), given);
 }

@@ -237,8 +237,12 @@ impl View {
         }
     }
 
-    /// The three names most like `name`, best first.
+    /// The three names most like `name`, best first. What is longer than any name is like none: to compare it would take
+    /// as long as it is.
     fn nearest(&self, name: &str) -> Vec<&str> {
+        if name.len() > 2 * crate::tool::MAX_NAME {
+            return Vec::new();
+        }
         let mut scored: Vec<(f64, &str)> = self
             .tools()
             .map(|known| (strsim::jaro_winkler(name, known.name()), known.name()))

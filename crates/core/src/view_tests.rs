@@ -267,3 +267,13 @@ fn only_profiles_for_callers_are_open_to_them() {
     let expected = [("default", 1), ("reviewer", 1), ("inner", 1)];
     assert_eq!(seen, expected.map(|(name, count)| (name.to_owned(), count)));
 }
+
+#[test]
+fn what_is_longer_than_any_name_is_compared_with_none() {
+    let longest = "a".repeat(64);
+    let view = crib(&[&longest]).view("default");
+    let hint = |name: &str| view.find(name).unwrap_err().hint.unwrap().to_string();
+    assert!(hint(&"a".repeat(63)).contains(&longest));
+    // It shares a lot, and to find out would take as long as both are, for each tool.
+    assert!(!hint(&"a".repeat(200)).contains(&longest));
+}

@@ -44,7 +44,11 @@ impl SurfaceCall {
 
     #[must_use]
     pub fn with_ids(mut self, ids: ClientIds) -> SurfaceCall {
-        self.ids = ids;
+        self.ids = ClientIds {
+            call: ids.call.map(bounded),
+            session: ids.session.map(bounded),
+            message: ids.message.map(bounded),
+        };
         self
     }
 
@@ -81,6 +85,18 @@ impl SurfaceCall {
 
     /// Runs it in its agent's view. Dropping the future cancels the call.
     pub async fn run(self, crib: &Crib, project: Option<Arc<Path>>) -> Result<Answer, CallError> {
+        let request = self.request(project);
+        let view = crib.view(&request.caller.agent);
+        let mut answer = view.call(request).await?;
+        answer
+            .outcome
+            .title
+            .get_or_insert_with(|| answer.tool.title().to_owned());
+        Ok(answer)
+    }
+
+    /// As the crib knows it.
+    pub fn request(self, project: Option<Arc<Path>>) -> Request {
         let ClientIds {
             call,
             session,
@@ -97,18 +113,43 @@ impl SurfaceCall {
         if let Some(sink) = self.progress {
             context = context.with_progress(sink);
         }
-        let view = crib.view(&self.caller.agent);
-        let request = Request {
+        Request {
             tool: self.tool,
             arguments: self.arguments,
             caller: self.caller,
             context,
-        };
-        let mut answer = view.call(request).await?;
-        answer
-            .outcome
-            .title
-            .get_or_insert_with(|| answer.tool.title().to_owned());
-        Ok(answer)
+        }
+    }
+}
+
+/// The most of a client's id that is taken: it goes into events, which are kept, and into logs.
+const MAX_ID: usize = 256;
+
+fn bounded(mut id: String) -> String {
+    id.truncate(id.floor_char_boundary(MAX_ID));
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_calls_things_is_taken_in_little() {
+        let long = || Some("ä".repeat(1_000_000));
+        let call = SurfaceCall::new(Caller::new("test"), "t", Object::default());
+        let call = call.with_ids(ClientIds {
+            call: long(),
+            session: long(),
+            message: long(),
+        });
+        let context = call.request(None).context;
+        let ids = [
+            Some(context.call_id),
+            context.session_id,
+            context.message_id,
+        ];
+        assert!(ids.iter().flatten().all(|id| id.len() <= MAX_ID));
+        assert_eq!(ids.iter().flatten().count(), 3);
     }
 }

@@ -32,7 +32,7 @@ mod trace;
 mod trim;
 mod validate;
 
-pub(crate) use record::record_unknown;
+pub(crate) use record::{record_given_up, record_unknown};
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.

@@ -101,6 +101,17 @@ pub(crate) async fn record_unknown(
     }
 }
 
+/// A call that was given up before it was known which tool it is of.
+pub(crate) fn record_given_up(shared: &Shared, name: &str, caller: &Caller, context: &Context) {
+    if let Some(book) = shared.book.as_deref() {
+        book.record(CallRecord {
+            tool: bounded(&name.into()),
+            transport: Level::Failed("cancelled".into()),
+            ..blank(caller, context, (shared.clock)())
+        });
+    }
+}
+
 /// A call on its way into the book. Hands itself in when it is dropped, so that a call given up is recorded too.
 struct Entry<'a> {
     book: &'a dyn CallBook,

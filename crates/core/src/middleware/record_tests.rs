@@ -216,3 +216,13 @@ async fn where_records_are_required_a_call_waits_for_them() {
     set_audit(&crib, Audit::BestEffort);
     crib.call(request("t", json!({}))).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_call_that_was_given_up_before_it_began_is_written_down() {
+    let (crib, book) = crib(Access::Open);
+    crib.given_up(&request("t", json!({"do": "go"})));
+    let record = book.records.lock().unwrap().pop().unwrap();
+    assert_eq!(words(&record), ["cancelled", "-", "-"]);
+    assert_eq!((&*record.tool, &*record.id), ("t", "0001"));
+    assert_eq!(record.argument_hash, None, "nobody looked at them");
+}

@@ -34,7 +34,18 @@ impl Middleware for Retry {
                     if call.context.deadline.is_some_and(|end| again >= end) {
                         return Err(error);
                     }
-                    tokio::time::sleep_until(again).await;
+                    let stopped = async {
+                        match &call.context.stop {
+                            Some(stop) => stop.cancelled().await,
+                            None => std::future::pending().await,
+                        }
+                    };
+                    tokio::select! {
+                        biased;
+                        // Nobody waits for a repetition any longer.
+                        () = stopped => return Err(CallError::stopped(call.tool.name())),
+                        () = tokio::time::sleep_until(again) => {}
+                    }
                 }
                 repetition += 1;
                 tracing::info!(tool = call.tool.name(), call = %call.context.call_id, repetition, "repeated");

@@ -4,10 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::profile::{ListedLink, MiddlewareError, MiddlewareTable, Profile};
 use crate::testing::{NoOutputs, Nothing, builtins, request, tool};
-use crate::{CallResult, ChainSettings, Crib, ErrorCode, Profiles, Selection};
+use crate::{
+    BoxFuture, Call, CallError, CallResult, ChainSettings, Crib, ErrorCode, Profiles, Run,
+    Selection,
+};
 
 fn read(table: &Value) -> Result<ListedLink, MiddlewareError> {
     let table: MiddlewareTable = serde_json::from_value(table.clone()).unwrap();
@@ -126,4 +130,35 @@ fn what_cannot_be_built_says_so() {
     assert!(unknown.contains("unknown field `cals`"), "{unknown}");
     let wrong = why(json!({"name": "ration", "calls": "many"}));
     assert!(wrong.contains("invalid type: string"), "{wrong}");
+}
+
+/// Dies whenever it is asked.
+struct Dies;
+
+impl Run for Dies {
+    fn run<'a>(&'a self, _: &'a Call) -> BoxFuture<'a, CallResult> {
+        let died = CallError::new(ErrorCode::Crashed, "gone").unreached();
+        Box::pin(std::future::ready(Err(died)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_repetition_is_told_of_a_stop() {
+    let mut dying = tool("dying", Arc::new(Dies));
+    dying.spec.retries.max = 3;
+    dying.spec.retries.delay = Duration::from_secs(3_600);
+    dying.spec.timeout = Some(Duration::from_secs(24 * 3_600));
+    let crib = crib(&[]);
+    crib.apply(builtins([dying]));
+    let mut waiting = request("dying", json!({}));
+    let stop = CancellationToken::new();
+    waiting.context.stop = Some(stop.clone());
+    let begun = tokio::time::Instant::now();
+    let stopped = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stop.cancel();
+    };
+    let (ended, ()) = tokio::join!(crib.call(waiting), stopped);
+    assert_eq!(code(ended), Some(ErrorCode::Unavailable));
+    assert!(begun.elapsed() < Duration::from_secs(2));
 }

@@ -5,6 +5,8 @@
 use std::io;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::fit::MAX_DATA;
 use super::{Always, Middleware, Next};
 use crate::outputs::Whole;
@@ -307,6 +309,11 @@ fn bound_error(error: &mut CallError) {
     if let Some(hint) = &mut error.hint {
         hint.edit(bound_text);
     }
+    if let Some(data) = &mut error.data
+        && serde_json::to_string(data).map_or(usize::MAX, |text| text.len()) > MAX_METADATA
+    {
+        **data = json!({"dropped": dropped()});
+    }
 }
 
 fn bound_text(text: &mut String) {
@@ -430,6 +437,21 @@ mod tests {
             ..Progress::default()
         };
         assert_eq!(bound_progress(small.clone()), small);
+    }
+
+    #[test]
+    fn an_error_is_told_in_little() {
+        let long = "ä".repeat(MAX_METADATA);
+        let mut error = CallError::invalid(&*long)
+            .hint(&*long)
+            .data(json!({"a": long}));
+        bound_error(&mut error);
+        assert!(error.message.len() <= MAX_MESSAGE + '…'.len_utf8());
+        assert!(error.hint.unwrap().to_string().len() <= MAX_MESSAGE + '…'.len_utf8());
+        assert_eq!(error.data.as_deref(), Some(&json!({"dropped": dropped()})));
+        let mut small = CallError::invalid("no").data(json!({"a": [1]}));
+        bound_error(&mut small);
+        assert_eq!(small.data.as_deref(), Some(&json!({"a": [1]})));
     }
 
     #[test]

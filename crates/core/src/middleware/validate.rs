@@ -29,7 +29,10 @@ impl Middleware for Validate {
 
 fn check(call: &mut Call) -> Result<(), CallError> {
     let schema = &call.tool.spec.input_schema;
-    schema.fill_defaults(&mut call.arguments);
+    if let Err(error) = schema.fill_defaults(&mut call.arguments) {
+        let message = format!("the arguments can't be taken with the schema's defaults: {error}");
+        return Err(CallError::invalid(message).hint("nest the arguments less deeply"));
+    }
     if schema.accepts_any() {
         return Ok(());
     }

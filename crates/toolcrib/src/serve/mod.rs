@@ -307,8 +307,13 @@ impl Served {
         let running = self.begin_call();
         let call = call.until(self.given_up.clone());
         async move {
-            let (agent, tool) = call.names();
-            running.0.described(agent, tool).await;
+            let mut waiting = Waiting {
+                served: &running.0,
+                call: Some(call),
+            };
+            let Some(call) = waiting.known().await else {
+                return Err(CallError::internal("the call is gone"));
+            };
             let Served { crib, project, .. } = &*running.0;
             call.run(crib, project.clone()).await
         }
@@ -318,6 +323,34 @@ impl Served {
     fn begin_call(self: &Arc<Self>) -> InFlight {
         self.in_flight.send_modify(|count| *count += 1);
         InFlight(self.clone())
+    }
+}
+
+/// A call that waits until its tool is known. Given up meanwhile, it is recorded like any other.
+struct Waiting<'a> {
+    served: &'a Served,
+    call: Option<SurfaceCall>,
+}
+
+impl Waiting<'_> {
+    /// The call, as soon as it can run or be told that it can't.
+    async fn known(&mut self) -> Option<SurfaceCall> {
+        let (agent, tool) = self.call.as_ref()?.names();
+        tokio::select! {
+            biased;
+            () = self.served.described(agent, tool) => {}
+            () = self.served.given_up.cancelled() => {}
+        }
+        self.call.take()
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take() {
+            let Served { crib, project, .. } = self.served;
+            crib.given_up(&call.request(project.clone()));
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! `tools/call`: what came becomes a request to the crib, and what it gave a result.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::FutureExt;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolcrib_core::{Answer as CallAnswer, Object, Progress};
+use toolcrib_core::{Answer as CallAnswer, CallError, Object, Progress};
 
 use super::asker::Asker;
 use super::conversation::Outlet;
@@ -62,9 +64,17 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
             }));
         }
     }
-    let running = mcp.served.call(call);
+    let call_id = call.id().clone();
+    let running = AssertUnwindSafe(mcp.served.call(call)).catch_unwind();
     Reply::Later(Box::pin(async move {
-        Some(match running.await {
+        let ended = running.await.unwrap_or_else(|_| {
+            tracing::error!(call = %call_id, "a call ended in a panic");
+            let hint = format!(
+                "this is a bug in Toolcrib; the server's log says more under call {call_id}"
+            );
+            Err(CallError::internal("the call failed inside Toolcrib").hint(hint))
+        });
+        Some(match ended {
             Ok(CallAnswer { tool, outcome }) => {
                 let mut view = convert::outcome(outcome, &tool);
                 if !revision.is_stateless() {

@@ -1,0 +1,135 @@
+//! How calls end that never came to their tool, or died in it: each is answered, and each is recorded.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::time::{Instant, timeout};
+use toolcrib_core::store::{CallBook, CallRecord, Recorded, StoreError};
+use toolcrib_core::{
+    BoxFuture, Caller, ChainSettings, Crib, Loading, Object, Pending, Profiles, Rank,
+};
+
+use super::fixture::{LONG, OutputsInMemory, TestServer, echo, tool, update};
+use crate::serve::{Served, mcp};
+use crate::surface::SurfaceCall;
+
+fn panics() -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"name": "panicking", "arguments": {}, "_meta": meta});
+    json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+}
+
+fn assert_told(answer: &Value) {
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(7), &json!(-32603)),
+        "{answer}"
+    );
+    assert!(!answer.to_string().contains("a secret detail"), "{answer}");
+}
+
+#[tokio::test]
+async fn an_agent_is_told_that_a_call_ended_in_a_panic() {
+    let server = TestServer::start().await;
+    let (ours, theirs) = tokio::io::duplex(64 * 1_024);
+    let (input, output) = tokio::io::split(theirs);
+    let mcp = mcp::Mcp::new(server.served.clone());
+    tokio::spawn(mcp::lines(mcp, mcp::new_session(), input, output));
+    let (read, mut write) = tokio::io::split(ours);
+    let line = format!("{}\n", panics());
+    write.write_all(line.as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(read).lines();
+    let answer = timeout(LONG, lines.next_line()).await.expect("no answer");
+    assert_told(&serde_json::from_str(&answer.unwrap().unwrap()).unwrap());
+
+    let posted = server.request(reqwest::Method::POST, "/mcp");
+    let posted = posted
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "panicking");
+    let answer = posted.body(panics().to_string()).send().await.unwrap();
+    assert_told(&answer.json().await.unwrap());
+}
+
+/// A book in memory.
+#[derive(Default)]
+struct Pages(Mutex<Vec<CallRecord>>);
+
+impl CallBook for Pages {
+    fn record(&self, record: CallRecord) -> Recorded {
+        self.0.lock().unwrap().push(record);
+        Recorded::Queued
+    }
+
+    fn record_durably(&self, record: CallRecord) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.record(record);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn argument_hash(&self, _: &Object) -> Option<String> {
+        None
+    }
+}
+
+/// A crib with a tool of which nobody knows yet what it is.
+fn describing() -> (Arc<Served>, Arc<Pages>) {
+    let book = Arc::new(Pages::default());
+    let crib = Crib::with_book(
+        Arc::new(OutputsInMemory::default()),
+        || 7,
+        Profiles::everybody(ChainSettings::new(LONG)),
+        Some(book.clone()),
+    );
+    let mut unknown = tool("unknown", echo());
+    unknown.pending = Some(Pending::Description);
+    let found = update("builtin", Rank::Builtin, vec![unknown], Vec::new());
+    crib.apply(vec![found]);
+    crib.set_loading(Loading::Describing);
+    (Arc::new(Served::new(Arc::new(crib))), book)
+}
+
+fn call() -> SurfaceCall {
+    SurfaceCall::new(Caller::new("test"), "unknown", Object::default())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_tool_to_be_known_is_told_of_a_stop() {
+    let (served, book) = describing();
+    let begun = Instant::now();
+    let running = served.call(call());
+    served.given_up.cancel();
+    // What the tool would have said does not matter here; that it was waited for does.
+    let _ = running.await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(book.0.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_before_a_tool_is_known_is_recorded() {
+    let (served, book) = describing();
+    let second = Duration::from_secs(1);
+    assert!(timeout(second, served.call(call())).await.is_err());
+    let records = std::mem::take(&mut *book.0.lock().unwrap());
+    let [record] = &records[..] else {
+        panic!("{records:?}")
+    };
+    assert_eq!(
+        (&*record.tool, record.transport.as_word()),
+        ("unknown", Some("cancelled"))
+    );
+    drop(served.call(call()));
+    let all = book.0.lock().unwrap();
+    assert!(all.is_empty(), "it was never begun: {all:?}");
+}
