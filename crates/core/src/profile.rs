@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::call::DEFAULT_AGENT;
 use crate::middleware::{self, Middleware};
+use crate::tool::MAX_NAME;
 use crate::{CallError, ErrorCode, OutputRules, Selection};
 
 /// What one agent sees, and how its calls are governed.
@@ -234,7 +235,9 @@ impl Profiles {
         let open = self.all.iter().filter(|one| one.mode == Mode::Primary);
         let names: Vec<&str> = open.map(|profile| profile.name()).collect();
         let score = |name: &str| strsim::jaro_winkler(agent, name);
-        let near = names.iter().filter(|name| score(name) > 0.75);
+        // What is longer than any name is like none, and to compare it would take as long as it is.
+        let may_be_one = agent.len() <= 2 * MAX_NAME;
+        let near = names.iter().filter(|name| may_be_one && score(name) > 0.75);
         match near.max_by(|a, b| score(a).total_cmp(&score(b))) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
