@@ -26,7 +26,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Value, json};
 
 pub use plugin::shell_tool;
-pub use processes::{count_descriptors, count_processes, descendants, signal, soak};
+pub use processes::{count_descriptors, count_processes, descendants, descriptors, signal, soak};
 
 /// How long a test waits for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(30);

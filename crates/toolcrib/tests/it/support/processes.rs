@@ -24,6 +24,19 @@ pub fn count_descriptors(pid: u32) -> usize {
         .count()
 }
 
+/// What the descriptors of a process lead to.
+pub fn descriptors(pid: u32) -> Vec<String> {
+    let all = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let target = |one: std::fs::DirEntry| one.path().read_link().ok();
+    let mut targets: Vec<String> = all
+        .flatten()
+        .filter_map(target)
+        .map(|target| target.display().to_string())
+        .collect();
+    targets.sort();
+    targets
+}
+
 /// The pids of all descendants of a process.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let children = std::fs::read_dir(format!("/proc/{pid}/task"))
