@@ -78,6 +78,11 @@ impl SurfaceCall {
         &self.id
     }
 
+    /// Who calls.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// Whose call it is, and of which tool.
     pub fn names(&self) -> (&str, &str) {
         (&self.caller.agent, &self.tool)

@@ -5,6 +5,7 @@
 //! - [`guard`]: who may knock — Host and Origin.
 //! - [`auth`]: who is let in — tokens, browsers' logins, scopes.
 //! - [`feed`]: events as they go out, numbered.
+//! - [`running`]: calls that run now, and how they are stopped from elsewhere.
 //! - [`rest`]: THE ROUTE TABLE, and a file per noun.
 //!
 //! [`Served`] is what all of them share. A crib alone makes one, so tests need no files and no settings.
@@ -16,6 +17,7 @@ pub mod guard;
 pub mod http;
 pub mod mcp;
 pub mod rest;
+pub mod running;
 pub mod socket;
 #[cfg(test)]
 mod tests;
@@ -112,6 +114,8 @@ pub struct Served {
     pub feed: Arc<feed::Feed>,
     /// Places for event streams, see [`MAX_LISTENERS`].
     listeners: Arc<Semaphore>,
+    /// Calls that run now.
+    pub running: running::RunningCalls,
     in_flight: watch::Sender<usize>,
 }
 
@@ -137,6 +141,7 @@ impl Served {
             opened: None,
             feed: Arc::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
+            running: running::RunningCalls::default(),
             in_flight: watch::Sender::new(0),
         }
     }
@@ -306,16 +311,26 @@ impl Served {
     ) -> impl Future<Output = Result<Answer, CallError>> + Send + use<> {
         let running = self.begin_call();
         let call = call.until(self.given_up.clone());
+        let listed = self.running.list(call.id(), call.caller());
+        let stopped = running::stopped(call.names().1);
         async move {
-            let mut waiting = Waiting {
-                served: &running.0,
-                call: Some(call),
+            let work = async {
+                let mut waiting = Waiting {
+                    served: &running.0,
+                    call: Some(call),
+                };
+                let Some(call) = waiting.known().await else {
+                    return Err(CallError::internal("the call is gone"));
+                };
+                let Served { crib, project, .. } = &*running.0;
+                call.run(crib, project.clone()).await
             };
-            let Some(call) = waiting.known().await else {
-                return Err(CallError::internal("the call is gone"));
-            };
-            let Served { crib, project, .. } = &*running.0;
-            call.run(crib, project.clone()).await
+            // Dropping a call cancels it; one that has ended has ended.
+            tokio::select! {
+                biased;
+                ended = work => ended,
+                () = listed.stop.cancelled() => Err(stopped),
+            }
         }
     }
 

@@ -27,6 +27,13 @@ pub struct CallBody {
     pub attached: bool,
 }
 
+/// A call that is being cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CallStopped {
+    /// Its id.
+    pub cancelled: String,
+}
+
 /// What a call gave. `isError` means that the tool itself reports failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -19,7 +19,9 @@ mod token;
 mod tool;
 mod trust;
 
-pub use call::{AttachmentType, AttachmentView, CallBody, ErrorBody, ErrorView, OutcomeView};
+pub use call::{
+    AttachmentType, AttachmentView, CallBody, CallStopped, ErrorBody, ErrorView, OutcomeView,
+};
 pub use check::{Asked, CheckView};
 pub use custom_tool::{
     CustomToolCreate, CustomToolFields, CustomToolList, CustomToolUpdate, CustomToolView, TestBody,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    TestCrib, World, count_descriptors, count_processes, descendants, descriptors, eventually,
-    shell_tool, signal, soak,
+    TestCrib, World, count_processes, descendants, descriptors, eventually, shell_tool, signal,
+    soak,
 };
 
 const REST: Duration = Duration::from_millis(50);

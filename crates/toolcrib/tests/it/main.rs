@@ -7,6 +7,7 @@ mod audit;
 mod auth;
 mod bad_input;
 mod callers;
+mod cancelled;
 mod chaos;
 mod choices;
 mod cli;

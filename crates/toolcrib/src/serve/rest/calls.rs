@@ -13,8 +13,9 @@ use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, json, named, queried};
 use crate::serve::Served;
+use crate::serve::auth::Who;
 use crate::store_handle::refused;
-use crate::wire::{ErrorView, RecordList, RecordView};
+use crate::wire::{CallStopped, ErrorView, RecordList, RecordView};
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1_000;
@@ -127,6 +128,28 @@ pub async fn show(
                 .into(),
         ),
     }
+}
+
+/// Cancels a call that is running: one that was begun with the same token, or any with the scope `manage`. The tool's
+/// processes end, and whoever waits for the call hears that it was cancelled.
+#[utoipa::path(
+    delete, path = "/calls/{id}", tag = "calls", operation_id = "cancelCall",
+    params(("id" = String, Path, description = "The id of its record; a streamed call says it at the start")),
+    responses(
+        (status = 200, description = "The call is being cancelled", body = CallStopped),
+        (status = 400, description = "`bad_request`: the id is not UTF-8", body = ErrorView),
+        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`not_found`: no such call is running, or it is another's", body = ErrorView),
+    )
+)]
+pub async fn cancel(
+    State(served): State<Arc<Served>>,
+    who: Who,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, ErrorResponse> {
+    let id = named(id)?;
+    served.running.stop(&id, &who)?;
+    Ok(json(StatusCode::OK, &CallStopped { cancelled: id }))
 }
 
 fn calls(served: &Served) -> Result<Calls, CallError> {

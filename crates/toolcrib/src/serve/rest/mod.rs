@@ -42,6 +42,7 @@ mod logs;
 mod me;
 mod outputs;
 mod security;
+mod streamed;
 mod tokens;
 mod tools;
 mod trust;
@@ -110,6 +111,7 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(needs(Scope::Manage, routes!(logs::read)))
         .routes(needs(Scope::Read, routes!(calls::list)))
         .routes(needs(Scope::Read, routes!(calls::show)))
+        .routes(needs(Scope::Call, routes!(calls::cancel)))
         .routes(needs(Scope::Read, routes!(health::health)))
         .routes(needs(Scope::Read, routes!(doctor::look_over)))
         .routes(needs(Scope::Read, routes!(me::me)))

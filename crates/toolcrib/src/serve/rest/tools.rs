@@ -7,19 +7,21 @@ use arc_swap::ArcSwapOption;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use futures_util::FutureExt;
+use futures_util::future::Either;
 use serde::Deserialize;
-use toolcrib_core::{CallError, SourceKind, Status, View};
+use toolcrib_core::{Answer, CallError, SourceKind, Status, View};
 use utoipa::IntoParams;
 
-use super::{ErrorResponse, bad_request, body, json, json_bytes, named, queried};
+use super::{ErrorResponse, bad_request, body, json, json_bytes, named, queried, streamed};
 use crate::serve::auth::Who;
 use crate::serve::{CLIENT, COMMANDS, Served};
 use crate::surface::{ClientIds, SurfaceCall};
 use crate::wire::{
-    Asked, CallBody, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView, ToolList, ToolView,
+    Asked, CallBody, CallStartView, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView,
+    ToolList, ToolView,
 };
 
 /// The largest page; who wants more at once asks for the whole, which is kept ready.
@@ -209,13 +211,17 @@ pub async fn check(
     Ok(json(StatusCode::OK, &CheckView::of(tool, asked).await))
 }
 
-/// Calls a tool. A tool that reports failure answers 200 with `isError`. A call continues when its client goes away, unless it is `attached`.
+/// Calls a tool. A tool that reports failure answers 200 with `isError`. A call continues when its client goes away, unless
+/// it is `attached`. With `Accept: text/event-stream` the answer is a stream: `tool.start` with the call's id,
+/// `tool.progress` as it comes, then `result` (the outcome) or `error`.
 #[utoipa::path(
     post, path = "/tools/{name}/call", tag = "tools", operation_id = "callTool",
     params(("name" = String, Path, description = "The tool's name")),
     request_body(content = CallBody, description = "At most 10 MB; an empty body means no arguments"),
     responses(
-        (status = 200, description = "The outcome; `isError` when the tool reports failure", body = OutcomeView),
+        (status = 200, description = "The outcome; `isError` when the tool reports failure", content(
+            (OutcomeView = "application/json"), (String = "text/event-stream")
+        )),
         (status = 202, description = "`approval_pending`: waits for a person", body = ErrorView),
         (status = 400, description = "`bad_request`: the body is not the expected JSON", body = ErrorView),
         (status = 403, description = "`denied`: not trusted or not granted; `forbidden`: foreign Host or Origin", body = ErrorView),
@@ -233,11 +239,26 @@ pub async fn call(
     State(served): State<Arc<Served>>,
     who: Who,
     name: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
     let tool = named(name)?;
-    let body = body::parse(&body::read(body).await?)?;
-    run(served, &who, tool, body).await
+    let body: CallBody = body::parse(&body::read(body).await?)?;
+    served.looked().await?;
+    let attached = body.attached;
+    let call = surface_call(&who, tool, body);
+    if !streamed::is_wanted(&headers) {
+        return answered(ended(served, call, attached).await);
+    }
+    let steps = streamed::Steps::new();
+    let call = call.with_progress(steps.sink());
+    let start = CallStartView {
+        call_id: call.id().to_string(),
+        tool: call.names().1.to_owned(),
+        client: call.caller().client.to_string(),
+        agent: call.caller().agent.to_string(),
+    };
+    Ok(steps.answer(start, ended(served, call, attached)))
 }
 
 /// One call, in a task of its own or attached to its connection.
@@ -247,44 +268,57 @@ pub async fn run(
     tool: String,
     body: CallBody,
 ) -> Result<Response, ErrorResponse> {
+    served.looked().await?;
+    let attached = body.attached;
+    answered(ended(served, surface_call(who, tool, body), attached).await)
+}
+
+fn surface_call(who: &Who, tool: String, body: CallBody) -> SurfaceCall {
     let CallBody {
         arguments,
         run_id,
         session_id,
         message_id,
-        attached,
+        attached: _,
     } = body;
-    served.looked().await?;
     let client = if who.is_owner() { COMMANDS } else { CLIENT };
-    let call = SurfaceCall::new(who.caller(client), tool, arguments).with_ids(ClientIds {
+    SurfaceCall::new(who.caller(client), tool, arguments).with_ids(ClientIds {
         call: None,
         session: session_id.or(run_id),
         message: message_id,
-    });
+    })
+}
+
+fn answered(ended: Result<Answer, CallError>) -> Result<Response, ErrorResponse> {
+    Ok(json(StatusCode::OK, &OutcomeView::from(ended?.outcome)))
+}
+
+/// How a call ended. When its client goes away, Hyper drops this future, and with it a call that is attached. Any other
+/// goes on in a task of its own.
+fn ended(
+    served: Arc<Served>,
+    call: SurfaceCall,
+    attached: bool,
+) -> impl Future<Output = Result<Answer, CallError>> + Send + 'static {
     let call_id = call.id().clone();
     let running = served.call(call);
-    // Hyper drops this function's future when the client goes away, and with it a call that is attached. Any other goes
-    // on in a task of its own.
-    let ended = match attached {
-        true => {
-            let ended = AssertUnwindSafe(running).catch_unwind().await;
-            ended.map_err(|_| "it panicked".to_owned())
-        }
-        false => tokio::spawn(running)
-            .await
-            .map_err(|error| error.to_string()),
+    let running = match attached {
+        true => Either::Left(AssertUnwindSafe(running).catch_unwind()),
+        false => Either::Right(tokio::spawn(running)),
     };
-    match ended {
-        Ok(Ok(answer)) => Ok(json(StatusCode::OK, &OutcomeView::from(answer.outcome))),
-        Ok(Err(error)) => Err(error.into()),
-        Err(error) => {
+    async move {
+        let ended = match running {
+            Either::Left(running) => running.await.map_err(|_| "it panicked".to_owned()),
+            Either::Right(task) => task.await.map_err(|error| error.to_string()),
+        };
+        ended.unwrap_or_else(|error| {
             tracing::error!(%error, call = %call_id, "a call ended in a panic");
-            Err(CallError::internal("the call failed inside Toolcrib")
-                .hint(format!(
+            Err(
+                CallError::internal("the call failed inside Toolcrib").hint(format!(
                     "this is a bug in Toolcrib; the server's log says more under call {call_id}"
-                ))
-                .into())
-        }
+                )),
+            )
+        })
     }
 }
 

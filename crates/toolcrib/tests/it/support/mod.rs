@@ -382,10 +382,7 @@ impl TestCrib {
             .await
             .unwrap();
         assert_eq!(response.status(), 200);
-        Events {
-            response,
-            buffer: String::new(),
-        }
+        Events::of(response)
     }
 
     /// Asks it to stop, as Ctrl-C and service managers do, and gives its exit code.
@@ -426,6 +423,14 @@ pub struct Events {
 }
 
 impl Events {
+    /// Those that an answer streams.
+    pub fn of(response: reqwest::Response) -> Events {
+        Events {
+            response,
+            buffer: String::new(),
+        }
+    }
+
     /// Waits for the next event of this name.
     pub async fn next(&mut self, name: &str) -> Value {
         tokio::time::timeout(PATIENCE, async {
