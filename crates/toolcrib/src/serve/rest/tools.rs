@@ -219,9 +219,7 @@ pub async fn check(
     params(("name" = String, Path, description = "The tool's name")),
     request_body(content = CallBody, description = "At most 10 MB; an empty body means no arguments"),
     responses(
-        (status = 200, description = "The outcome; `isError` when the tool reports failure", content(
-            (OutcomeView = "application/json"), (String = "text/event-stream")
-        )),
+        (status = 200, description = "The outcome; `isError` when the tool reports failure", body = OutcomeView),
         (status = 202, description = "`approval_pending`: waits for a person", body = ErrorView),
         (status = 400, description = "`bad_request`: the body is not the expected JSON", body = ErrorView),
         (status = 403, description = "`denied`: not trusted or not granted; `forbidden`: foreign Host or Origin", body = ErrorView),

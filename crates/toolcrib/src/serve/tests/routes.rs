@@ -342,6 +342,7 @@ async fn the_document_lists_the_table() {
         }
     }
     let table = [
+        "delete /api/calls/{id}",
         "delete /api/custom-tools/{name}",
         "delete /api/grants/{id}",
         "delete /api/tokens/{name}",
