@@ -18,16 +18,12 @@ run: ## Build Toolcrib and serve the demo project; prints lines to paste
 test: ## Install what the tests need, then run all of them
 	@scripts/setup-tests
 	@scripts/setup-conformance
-	$(SDK)/python -B -m pytest sdk/python/tests
-	npm test --prefix sdk/typescript
-	cargo test --workspace --no-fail-fast
+	@scripts/run-tests
 
 soak: ## Run all tests, the long ones at full length
 	@scripts/setup-tests
 	@scripts/setup-conformance
-	$(SDK)/python -B -m pytest sdk/python/tests
-	npm test --prefix sdk/typescript
-	TOOLCRIB_SOAK=1 cargo test --workspace --no-fail-fast
+	@TOOLCRIB_SOAK=1 scripts/run-tests
 	@scripts/compare-pii-peers
 
 check: ## Formatting, lints, and whether docs/reference is what the code says

@@ -193,7 +193,7 @@ def know(ctx) -> str:
 }
 
 #[expect(clippy::disallowed_methods, reason = "make soak says so")]
-fn soak() -> bool {
+pub fn soak() -> bool {
     std::env::var_os("TOOLCRIB_SOAK").is_some()
 }
 

@@ -216,40 +216,6 @@ async fn no_temporary_file_outlives_the_crib() {
     assert_eq!(std::fs::read_dir(&tmp).unwrap().count(), 0);
 }
 
-/// What a crib leaves that is killed goes when the next one starts a tool.
-#[tokio::test]
-async fn what_a_killed_crib_left_goes_with_the_next() {
-    let mut world = World::trusted();
-    let tmp = world.root().join("tmp");
-    std::fs::create_dir(&tmp).unwrap();
-    world.vars.push(("TMPDIR", tmp.display().to_string()));
-    world.vars.push(("TOOLCRIB_MAX_RUNG", "B".to_owned()));
-    world.write_tool("say.ts", says("hi"));
-    let crib = world.serve();
-    assert_eq!(crib.output_of("say").await, "hi");
-    let inside = || {
-        std::fs::read_dir(&tmp)
-            .unwrap()
-            .flatten()
-            .map(|entry| entry.path())
-    };
-    let left: Vec<_> = inside().collect();
-    assert!(!left.is_empty(), "the tool has a folder there");
-    signal(crib.pid(), libc::SIGKILL);
-    crib.wait();
-    // As if it had been some time ago: what is new may be somebody's.
-    let ago = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
-    for folder in &left {
-        std::fs::File::open(folder)
-            .unwrap()
-            .set_modified(ago)
-            .unwrap();
-    }
-    assert_eq!(call(&world, "say", json!({}))["output"], "hi");
-    assert!(left.iter().all(|folder| !folder.exists()), "{left:?}");
-    assert_eq!(inside().count(), 0);
-}
-
 /// Copies of hosts and environments that nobody used for a month go when a crib starts to serve; those in use stay.
 #[tokio::test]
 async fn what_nobody_uses_any_more_is_removed_from_the_cache() {
