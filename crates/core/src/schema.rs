@@ -8,8 +8,7 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::Object;
-use crate::json::scan::Parts;
-use crate::json::{JsonError, with_members};
+use crate::json::{JsonError, scan::Parts, with_members};
 
 /// Deeper nesting than this is no honest schema.
 const MAX_DEPTH: usize = 64;

@@ -155,6 +155,7 @@ async fn who_waits_for_a_repetition_is_told_of_a_stop() {
     waiting.context.stop = Some(stop.clone());
     let begun = tokio::time::Instant::now();
     let stopped = async {
+        // sleeps: on a paused clock, which goes on only when everybody waits
         tokio::time::sleep(Duration::from_secs(1)).await;
         stop.cancel();
     };
