@@ -133,6 +133,8 @@ async fn a_log_that_nobody_reads_never_stops_the_crib() {
         "{}/api/tools/workspace-info/call",
         banner["url"].as_str().unwrap()
     );
+    // Another test may have done it already, and may not.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .no_proxy()
         .timeout(Duration::from_secs(20))
