@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::auth::{Who, no_login};
@@ -94,12 +95,15 @@ impl Socket {
             .route(PATH, relay)
             .route(LOGIN_PATH, post(async move || login_url(login())))
             .layer(Extension(Who::owner()));
+        let mut connections = JoinSet::new();
         loop {
             tokio::select! {
                 () = served.shutdown.cancelled() => break,
+                Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) if is_same_user(&stream) => {
-                        tokio::spawn(connection(stream, router.clone()));
+                        let shutdown = served.shutdown.child_token();
+                        connections.spawn(connection(stream, router.clone(), shutdown));
                     }
                     Ok(_) => tracing::warn!("another user's process knocked at the socket"),
                     Err(error) => {
@@ -111,7 +115,14 @@ impl Socket {
         }
         // The next crib may have the place at once, while the last answers are read here.
         drop(self);
-        relays.ended().await;
+        let ended = async {
+            relays.ended().await;
+            while connections.join_next().await.is_some() {}
+        };
+        tokio::select! {
+            () = ended => {}
+            () = served.over() => {}
+        }
     }
 }
 
@@ -149,12 +160,22 @@ fn is_same_user(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
 }
 
-async fn connection(stream: UnixStream, router: Router) {
+async fn connection(stream: UnixStream, router: Router, shutdown: CancellationToken) {
     let service = service_fn(move |request: hyper::Request<Incoming>| router.clone().call(request));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new());
     let served = builder.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = served.with_upgrades().await {
+    let mut served = std::pin::pin!(served.with_upgrades());
+    let ended = tokio::select! {
+        biased;
+        ended = served.as_mut() => ended,
+        // What was asked for is answered, and read, before it ends.
+        () = shutdown.cancelled() => {
+            served.as_mut().graceful_shutdown();
+            served.await
+        }
+    };
+    if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
     }
 }

@@ -4,14 +4,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 use toolcrib_core::store::{CallBook, CallRecord, Recorded, StoreError};
 use toolcrib_core::{
-    BoxFuture, Caller, ChainSettings, Crib, Loading, Object, Pending, Profiles, Rank,
+    BoxFuture, Call, Caller, ChainSettings, Crib, Loading, Object, Outcome, Pending, Profiles,
+    Rank, Schema, Tool,
 };
 
-use super::fixture::{LONG, OutputsInMemory, TestServer, echo, tool, update};
+use super::fixture::{Gate, LONG, OutputsInMemory, TestServer, does, echo, tool, update};
+use crate::serve::socket::Socket;
 use crate::serve::{Served, mcp};
 use crate::surface::SurfaceCall;
 
@@ -132,4 +135,63 @@ async fn who_gives_up_before_a_tool_is_known_is_recorded() {
     drop(served.call(call()));
     let all = book.0.lock().unwrap();
     assert!(all.is_empty(), "it was never begun: {all:?}");
+}
+
+/// A tool that gives more at once than a socket holds, once it may.
+fn large(gate: &Arc<Gate>) -> Tool {
+    let gate = gate.clone();
+    let run = does(move |_: &Call| {
+        let gate = gate.clone();
+        Box::pin(async move {
+            gate.entered.notify_one();
+            gate.open.notified().await;
+            Ok(Outcome::structured(json!({"text": "x".repeat(LARGE)})))
+        })
+    });
+    let mut large = tool("large", run);
+    large.spec.output_schema = Some(Schema::parse_result(json!({"type": "object"})).unwrap());
+    large
+}
+
+const LARGE: usize = 900_000;
+
+#[tokio::test]
+async fn the_socket_does_not_end_before_its_answers_are_read() {
+    let gate = Arc::new(Gate::default());
+    let server = TestServer::start().await;
+    let served = server.served.clone();
+    let found = update("large", Rank::Builtin, vec![large(&gate)], Vec::new());
+    served.crib.apply(vec![found]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("at/socket");
+    let socket = Socket::claim(&path).unwrap().unwrap();
+    let mut serving = std::pin::pin!(socket.serve(served.clone(), Arc::new(|| None)));
+    let asked = async {
+        let mut client = UnixStream::connect(&path).await.unwrap();
+        let head =
+            "POST /api/tools/large/call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n";
+        client.write_all(head.as_bytes()).await.unwrap();
+        gate.entered.notified().await;
+        client
+    };
+    let mut client = tokio::select! {
+        client = asked => client,
+        () = serving.as_mut() => panic!("nobody stopped it"),
+    };
+    served.shutdown.cancel();
+    gate.open.notify_one();
+    let read = async {
+        served.calls_ended().await;
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        answer.len()
+    };
+    let read = tokio::select! {
+        biased;
+        () = serving.as_mut() => panic!("nobody has read the answer"),
+        read = read => read,
+    };
+    assert!(read > LARGE, "{read} bytes");
+    timeout(LONG, serving).await.expect("it goes on");
+    assert!(!path.exists(), "the next crib may have the place");
 }
