@@ -6,16 +6,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::{
-    BoxFuture, CallResult, Caller, ChainSettings, Context, Crib, OutputId, Outputs, Page, Profiles,
-    Request, Spool, Whole,
+    BoxFuture, CallResult, Caller, ChainSettings, Context, Crib, OutputId, Outputs, Page, Profile,
+    Profiles, Request, Selection, Spool, Whole,
 };
 use toolcrib_sandbox::{Launcher, Rung};
 
-/// A crib with one profile for everybody.
+/// A crib with two agents, who see everything.
 pub fn crib(outputs: Arc<dyn Outputs>) -> Crib {
-    let settings = ChainSettings::new(Duration::from_secs(60));
-    Crib::new(outputs, || 0, Profiles::everybody(settings))
+    let agent = |name| {
+        let settings = ChainSettings::new(Duration::from_secs(60));
+        Profile::new(name, Selection::default(), settings)
+    };
+    let profiles = Profiles::new(agent(DEFAULT_AGENT), [agent("somebody")]);
+    Crib::new(outputs, || 0, profiles)
 }
 
 /// A call through the whole chain.
