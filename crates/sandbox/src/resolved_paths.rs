@@ -102,24 +102,36 @@ impl ResolvedPaths {
         Ok(ground)
     }
 
-    /// Nobody grants what would change the walls themselves.
+    /// Nobody grants what would change the walls themselves, nor to read what is kept there of others.
     fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), CannotConfine> {
         let never: Vec<PathBuf> = policy.never.iter().map(|path| real(path)).collect();
         let records: Vec<PathBuf> = policy.records.iter().map(|path| real(path)).collect();
+        let lies_there = |path: &PathBuf| never.iter().any(|never| path.starts_with(never));
         let decides = |path: &&PathBuf| {
-            never.iter().any(|never| path.starts_with(never))
-                || records.iter().any(|record| record.starts_with(path))
+            lies_there(path) || records.iter().any(|record| record.starts_with(path))
         };
         // What is not there yet has no links on its way.
         let mut written = write.iter().map(|spot| &spot.path).chain(&self.unmade);
-        match written.find(decides) {
-            None => Ok(()),
-            Some(path) => Err(CannotConfine::new(
+        if let Some(path) = written.find(decides) {
+            return Err(CannotConfine::new(
                 format!(
                     "`{}` holds what decides about tools, and no tool may write there",
                     path.display()
                 ),
                 "grant another folder",
+            ));
+        }
+        // What is the tool's own may lie there, and stays its own.
+        let is_own = |path: &PathBuf| policy.read.iter().any(|own| path.starts_with(real(own)));
+        let mut read = policy.granted.iter();
+        match read.find(|path| lies_there(path) && !is_own(path)) {
+            None => Ok(()),
+            Some(path) => Err(CannotConfine::new(
+                format!(
+                    "`{}` is one of Toolcrib's own, which no tool may read",
+                    path.display()
+                ),
+                "grant another path",
             )),
         }
     }
