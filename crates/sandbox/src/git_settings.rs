@@ -1,16 +1,43 @@
-//! What the settings of a repository lead git to beside `.git`: a folder of hooks, further files of settings. Who writes
-//! there decides what git runs, whoever calls it next.
+//! What the settings of a repository lead git to beside `.git`: a folder of hooks, further files of settings, programs. Who
+//! writes there decides what git runs, whoever calls it next.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::resolver::{read_small, real, real_parent};
+use crate::resolver::{read_at_most, read_small, real, real_parent};
 
 /// Files of settings that are read for one repository, at most.
 const FILES: usize = 32;
 
-/// The user's own settings of git, from the home on.
+/// How much of one such file: a repository with many branches has long settings.
+const LONG: u64 = 4 << 20;
+
+/// The user's own settings of git, from the home on, and the machine's.
 const OF_USERS: [&str; 2] = [".gitconfig", ".config/git/config"];
+const OF_THE_MACHINE: [&str; 2] = ["/etc/gitconfig", "/usr/local/etc/gitconfig"];
+/// Keys whose values are command lines, wherever they stand.
+const COMMANDS: [&str; 20] = [
+    "alternaterefscommand",
+    "askpass",
+    "clean",
+    "cmd",
+    "command",
+    "driver",
+    "editor",
+    "external",
+    "fsmonitor",
+    "gitproxy",
+    "helper",
+    "pager",
+    "process",
+    "program",
+    "receivepack",
+    "smudge",
+    "sshcommand",
+    "textconv",
+    "tocmd",
+    "uploadpack",
+];
 
 /// The same for all repositories among what was found in these folders, and for those that the folders lie in.
 pub(crate) fn named_around<'a>(
@@ -35,17 +62,19 @@ fn named_by(git: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
     let mut waiting = vec![common.join("config"), common.join("config.worktree")];
     let own = |name: &&str| Some(home?.join(name));
     waiting.extend(OF_USERS.iter().filter_map(own));
+    waiting.extend(OF_THE_MACHINE.map(PathBuf::from));
     let mut seen = BTreeSet::new();
     while let Some(file) = waiting.pop() {
         if seen.len() >= FILES || !seen.insert(file.clone()) {
             continue;
         }
-        let text = read_small(&file).unwrap_or_default();
+        let text = read_at_most(&file, LONG).unwrap_or_default();
         for (key, value) in paths_in(&text) {
             let beside = file.parent().unwrap_or(top);
             match key {
                 Key::Hooks => named.extend(placed(&value, top, home)),
                 Key::Include => waiting.extend(placed(&value, beside, home)),
+                Key::Command => named.extend(programs(&value, top, home)),
             }
         }
     }
@@ -72,25 +101,39 @@ fn common_folder(git: &Path) -> Option<PathBuf> {
 enum Key {
     Hooks,
     Include,
+    Command,
 }
 
 /// The settings in a text that lead elsewhere. Which section a line is in hardly matters: what is found too much is kept.
 fn paths_in(text: &str) -> impl Iterator<Item = (Key, String)> {
-    text.lines().filter_map(|line| {
+    text.lines().flat_map(|line| {
         // A key may follow its section on the same line.
         let line = match line.trim_start().starts_with('[') {
-            true => line.rsplit_once(']')?.1,
+            true => line.rsplit_once(']').map_or("", |(_, rest)| rest),
             false => line,
         };
-        let (key, value) = line.split_once('=')?;
-        let key = match key.trim().to_ascii_lowercase().as_str() {
-            "hookspath" => Key::Hooks,
-            "path" => Key::Include,
-            _ => return None,
-        };
+        let (key, value) = line.split_once('=').unwrap_or_default();
         let value = unquoted(value.trim());
-        (!value.is_empty()).then_some((key, value))
+        let key = key.trim().to_ascii_lowercase();
+        // An alias may have any name, and runs what follows its mark.
+        let command = COMMANDS.contains(&key.as_str()) || value.starts_with('!');
+        let keys = [
+            (key == "hookspath").then_some(Key::Hooks),
+            (key == "path").then_some(Key::Include),
+            command.then_some(Key::Command),
+        ];
+        let keys = keys.into_iter().flatten().filter(|_| !value.is_empty());
+        keys.map(|key| (key, value.clone())).collect::<Vec<_>>()
     })
+}
+
+/// The files that a command line names by a path. Git starts it at the top of the work tree.
+fn programs(line: &str, top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let parts = |letter: char| letter.is_whitespace() || "!'\"=;&|()".contains(letter);
+    let words = line.split(parts).filter(|word| word.contains('/'));
+    let mut found: Vec<PathBuf> = words.flat_map(|word| placed(word, top, home)).collect();
+    found.retain(|path| path.is_file());
+    found
 }
 
 /// A value without quotes and without what is said about it.
@@ -154,12 +197,33 @@ mod tests {
             &format!("gitdir: {}\n", at("p/.git/worktrees/w").display()),
         );
         write("home/.gitconfig", "[core]\n hooksPath = ~/hooks\n");
+        let programs = [
+            "p/tools/watch",
+            "p/tools/clean.sh",
+            "p/tools/diff",
+            "p/tools/ship",
+        ];
+        programs.iter().for_each(|path| write(path, ""));
+        write(
+            "p/later.ini",
+            "[core] fsmonitor = tools/watch\n[filter \"x\"]\n clean = sh -c 'tools/clean.sh %f'\n\
+             [diff]\n external = ./tools/diff\n[alias]\n ship = \"!x=1; tools/ship\"\n none = !git tools/none\n",
+        );
+        let long = "[branch \"one\"]\n\tmerge = refs/heads/one\n".repeat(3_000);
+        let include = "[include]\n\tpath = ../later.ini\n";
+        let mut settings = std::fs::read_to_string(at("p/.git/config")).unwrap();
+        settings.push_str(&(long + include));
+        write("p/.git/config", &settings);
         let found = |git: &str| named_by(&at(git), Some(&at("home")));
         let main = found("p/.git");
         for path in ["p/tools/hooks", "p/shared.ini", "p/later", "home/hooks"] {
             assert!(main.contains(&at(path)), "{path}: {main:?}");
         }
         assert!(!main.contains(&at("p/gone")));
+        for path in programs {
+            assert!(main.contains(&at(path)), "{path}: {main:?}");
+        }
+        assert!(!main.contains(&at("p/tools/none")));
         let tree = found("w/.git");
         for path in ["w/tools/hooks", "p/shared.ini", "p/.git/config"] {
             assert!(tree.contains(&at(path)), "{path}: {tree:?}");

@@ -1,7 +1,8 @@
 //! Finds what stays unwritten in a writable folder: repositories, folders of tools and of packages, settings of
 //! agents and editors, however deep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::DirEntry;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,14 +19,25 @@ const FOUND: usize = 1_000;
 /// What a repository without a work tree has at its top.
 const BARE: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
 
-/// Entries of what is kept that are looked at for files with several names; what lies beyond has them unnoticed.
+/// Entries of what is kept that are looked at for names and links; what lies beyond has them unnoticed.
 const FOR_NAMES: usize = 20_000;
-/// Where package managers put second names of files that they share.
-const PACKAGES: [&str; 3] = [".git", ".venv", "node_modules"];
+/// Where package managers put second names of files that they share, and links to sources.
+const PACKAGES: [&str; 2] = [".venv", "node_modules"];
+/// What of a repository git runs or reads as settings; the rest is data.
+const OF_GIT: [&str; 4] = ["config", "config.worktree", "hooks", "modules"];
 
-/// The files below these that have another name somewhere, by their numbers: who writes to that name writes to them.
-pub(crate) fn with_other_names<'a>(kept: impl Iterator<Item = &'a PathBuf>) -> BTreeSet<u64> {
-    let mut files = BTreeSet::new();
+/// What is reached from outside of what is kept.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Files that have another name somewhere, by their numbers: who writes to that name writes to them.
+    pub files: BTreeMap<u64, BTreeSet<PathBuf>>,
+    /// Where links in it lead: that is what is executed or read.
+    pub targets: BTreeSet<PathBuf>,
+}
+
+/// Looks through what is kept, and through repositories as far as git runs what is there.
+pub(crate) fn reached<'a>(kept: impl Iterator<Item = &'a PathBuf>) -> Reached {
+    let mut reached = Reached::default();
     let mut looked_at = 0;
     let mut waiting: Vec<PathBuf> = kept.cloned().collect();
     while let Some(path) = waiting.pop() {
@@ -33,20 +45,38 @@ pub(crate) fn with_other_names<'a>(kept: impl Iterator<Item = &'a PathBuf>) -> B
         let Ok(meta) = path.symlink_metadata() else {
             continue;
         };
-        if meta.is_file() && meta.nlink() > 1 {
-            files.insert(meta.ino());
+        if meta.is_symlink() {
+            let target = path.canonicalize().ok();
+            // A folder that the link itself lies in is not led to: all of it would be.
+            let target = target.filter(|target| !path.starts_with(target));
+            reached.targets.extend(target);
         }
-        let packages = || {
-            let name = path.file_name().unwrap_or_default();
-            PACKAGES.iter().any(|packages| name == *packages) || path.join("pyvenv.cfg").exists()
-        };
-        if meta.is_dir() && looked_at < FOR_NAMES && !packages() {
+        if meta.is_file() && meta.nlink() > 1 {
+            let names = reached.files.entry(meta.ino()).or_default();
+            names.insert(path.clone());
+        }
+        if meta.is_dir() && looked_at < FOR_NAMES && !holds_packages(&path) {
+            let of_git = is_repository(&path);
             let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            let entries = entries.filter(|entry| {
+                let name = entry.file_name();
+                !of_git || OF_GIT.iter().any(|known| name == *known)
+            });
             let entries = entries.take(FOR_NAMES.saturating_sub(waiting.len()));
             waiting.extend(entries.map(|entry| entry.path()));
         }
     }
-    files
+    reached
+}
+
+fn holds_packages(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default();
+    PACKAGES.iter().any(|packages| name == *packages) || folder.join("pyvenv.cfg").exists()
+}
+
+fn is_repository(folder: &Path) -> bool {
+    let has = |name: &[u8]| folder.join(OsStr::from_bytes(name)).exists();
+    folder.ends_with(".git") || BARE.into_iter().all(has)
 }
 
 /// Adds the guarded entries below a folder: folders, files and links of those names, repositories without a work tree,
@@ -55,7 +85,7 @@ pub(crate) fn with_other_names<'a>(kept: impl Iterator<Item = &'a PathBuf>) -> B
 pub(crate) fn find(
     root: &Path,
     project: Option<&Path>,
-    files: &BTreeSet<u64>,
+    files: &BTreeMap<u64, BTreeSet<PathBuf>>,
     found: &mut BTreeSet<PathBuf>,
 ) -> Result<(), CannotConfine> {
     let too_many = |what: &str| {
@@ -68,8 +98,7 @@ pub(crate) fn find(
         )
     };
     // A grant that names such a folder itself is a grant of what lies in it.
-    let said = project.and_then(|project| root.strip_prefix(project).ok());
-    let said = said.unwrap_or(root);
+    let said = said_of(root, project);
     let named = |name: &str| said.components().any(|part| part.as_os_str() == name);
     let names: Vec<&str> = GUARDED.into_iter().filter(|name| !named(name)).collect();
     let bare = !named(".git");
@@ -107,7 +136,7 @@ pub(crate) fn find(
             let name = entry.file_name();
             // Some file systems do not tell large letters from small ones.
             let guarded = names.iter().any(|one| name.eq_ignore_ascii_case(one));
-            if guarded || files.contains(&entry.ino()) {
+            if guarded || files.contains_key(&entry.ino()) {
                 found.insert(entry.path());
                 count += 1;
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -119,6 +148,18 @@ pub(crate) fn find(
         }
     }
     Ok(())
+}
+
+/// The part of a path that says what is granted: from the project on, or from the work tree that it lies in. Where those lie
+/// says nothing of what is in them.
+fn said_of<'a>(root: &'a Path, project: Option<&Path>) -> &'a Path {
+    let is_tree = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    let tree = root.ancestors().find(is_tree);
+    let bases = [project, tree].into_iter().flatten();
+    let below = bases.filter_map(|base| root.strip_prefix(base).ok());
+    below
+        .min_by_key(|said| said.components().count())
+        .unwrap_or(root)
 }
 
 fn read(folder: &Path) -> io::Result<Vec<DirEntry>> {
@@ -160,7 +201,7 @@ mod tests {
         std::os::unix::fs::symlink("/usr", at("a/.toolcrib")).unwrap();
         std::os::unix::fs::symlink(root.path(), at("a/loop")).unwrap();
         let mut found = BTreeSet::new();
-        find(root.path(), None, &BTreeSet::new(), &mut found).unwrap();
+        find(root.path(), None, &BTreeMap::new(), &mut found).unwrap();
         let names: Vec<_> = found
             .iter()
             .map(|path| path.strip_prefix(root.path()).unwrap().to_str().unwrap())
@@ -181,7 +222,7 @@ mod tests {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
             std::fs::set_permissions(&closed, mode).unwrap();
             let mut found = BTreeSet::new();
-            let refused = find(root.path(), None, &BTreeSet::new(), &mut found).is_err();
+            let refused = find(root.path(), None, &BTreeMap::new(), &mut found).is_err();
             assert!(refused || found.contains(&closed.join(".git")), "{found:?}");
         }
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -189,7 +230,7 @@ mod tests {
         // A file that is kept is kept under all of its names.
         std::fs::write(at("plain/code"), "").unwrap();
         std::fs::hard_link(at("plain/code"), at("a/alias")).unwrap();
-        let files = with_other_names([at("plain")].iter());
+        let files = reached([at("plain")].iter()).files;
         let mut found = BTreeSet::new();
         find(root.path(), None, &files, &mut found).unwrap();
         assert!(
@@ -197,7 +238,7 @@ mod tests {
             "{found:?}"
         );
         let mut found = BTreeSet::new();
-        find(&at("web/node_modules"), None, &BTreeSet::new(), &mut found).unwrap();
+        find(&at("web/node_modules"), None, &BTreeMap::new(), &mut found).unwrap();
         assert!(
             found.is_empty(),
             "who may write it may write all of it: {found:?}"
@@ -216,7 +257,7 @@ mod tests {
         }
         let found = |root: &Path| {
             let mut found = BTreeSet::new();
-            find(root, Some(&project), &BTreeSet::new(), &mut found).unwrap();
+            find(root, Some(&project), &BTreeMap::new(), &mut found).unwrap();
             let below = found
                 .iter()
                 .map(|path| path.strip_prefix(&project).unwrap());
@@ -232,5 +273,49 @@ mod tests {
         assert_eq!(found(&project), wanted.map(PathBuf::from));
         std::fs::create_dir(project.join(".claude/.claude")).unwrap();
         assert_eq!(found(&project.join(".claude")), [] as [PathBuf; 0]);
+        // Nor does a work tree beside the project that lies in such a folder.
+        let other = at(".claude/worktrees/two");
+        std::fs::create_dir_all(other.join(".claude")).unwrap();
+        std::fs::write(other.join(".git"), "gitdir: elsewhere").unwrap();
+        let mut beside = BTreeSet::new();
+        find(&other, Some(&project), &BTreeMap::new(), &mut beside).unwrap();
+        assert_eq!(
+            beside,
+            [".claude", ".git"].map(|name| other.join(name)).into()
+        );
+    }
+
+    #[test]
+    fn what_is_kept_is_looked_through_for_names_and_links() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let at = |path: &str| root.join(path);
+        for folder in [
+            ".git/hooks",
+            ".git/objects",
+            ".claude",
+            "src",
+            "node_modules",
+        ] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        std::fs::write(at("src/hook"), "").unwrap();
+        for (name, of) in [(".git/hooks/a", "src/a"), (".git/objects/b", "src/b")] {
+            std::fs::write(at(name), "").unwrap();
+            std::fs::hard_link(at(name), at(of)).unwrap();
+        }
+        for (link, to) in [
+            (".git/hooks/c", "src/hook"),
+            (".claude/up", "."),
+            (".claude/nowhere", "gone"),
+            ("node_modules/one", "src"),
+        ] {
+            std::os::unix::fs::symlink(at(to), at(link)).unwrap();
+        }
+        let kept = [".git", ".claude", "node_modules"].map(at);
+        let found = reached(kept.iter());
+        let files: Vec<_> = found.files.into_values().flatten().collect();
+        assert_eq!(files, [at(".git/hooks/a")]);
+        assert_eq!(found.targets, [at("src/hook")].into());
     }
 }

@@ -8,7 +8,7 @@ use crate::host::HostRule;
 
 /// Files and folders that a yes to what lies around them does not reach, wherever they lie: what is in there is executed
 /// later, by other tools or by agents, editors, version control and shells, which ask nobody.
-pub const GUARDED: [&str; 45] = [
+pub const GUARDED: [&str; 61] = [
     ".toolcrib",
     ".git",
     ".hg",
@@ -54,6 +54,22 @@ pub const GUARDED: [&str; 45] = [
     ".yarnrc.yml",
     ".mise.toml",
     "mise.toml",
+    ".direnv",
+    ".mise",
+    ".mise.local.toml",
+    "mise.local.toml",
+    ".npmrc",
+    ".yarnrc",
+    ".pnpmfile.cjs",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    ".agents",
+    ".amp",
+    ".augment",
+    ".goose",
+    ".openhands",
+    ".pi",
 ];
 /// Those of them that are kept from being made at the top of a project.
 const HELD: [&str; 2] = [".toolcrib", ".git"];

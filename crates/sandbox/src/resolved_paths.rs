@@ -102,24 +102,36 @@ impl ResolvedPaths {
         Ok(ground)
     }
 
-    /// Nobody grants what would change the walls themselves.
+    /// Nobody grants what would change the walls themselves, nor to read what is kept there of others.
     fn refuse_never(&self, policy: &Policy, write: &BTreeSet<Spot>) -> Result<(), CannotConfine> {
         let never: Vec<PathBuf> = policy.never.iter().map(|path| real(path)).collect();
         let records: Vec<PathBuf> = policy.records.iter().map(|path| real(path)).collect();
+        let lies_there = |path: &PathBuf| never.iter().any(|never| path.starts_with(never));
         let decides = |path: &&PathBuf| {
-            never.iter().any(|never| path.starts_with(never))
-                || records.iter().any(|record| record.starts_with(path))
+            lies_there(path) || records.iter().any(|record| record.starts_with(path))
         };
         // What is not there yet has no links on its way.
         let mut written = write.iter().map(|spot| &spot.path).chain(&self.unmade);
-        match written.find(decides) {
-            None => Ok(()),
-            Some(path) => Err(CannotConfine::new(
+        if let Some(path) = written.find(decides) {
+            return Err(CannotConfine::new(
                 format!(
                     "`{}` holds what decides about tools, and no tool may write there",
                     path.display()
                 ),
                 "grant another folder",
+            ));
+        }
+        // What is the tool's own may lie there, and stays its own.
+        let is_own = |path: &PathBuf| policy.read.iter().any(|own| path.starts_with(real(own)));
+        let mut read = policy.granted.iter();
+        match read.find(|path| lies_there(path) && !is_own(path)) {
+            None => Ok(()),
+            Some(path) => Err(CannotConfine::new(
+                format!(
+                    "`{}` is one of Toolcrib's own, which no tool may read",
+                    path.display()
+                ),
+                "grant another path",
             )),
         }
     }
@@ -135,17 +147,28 @@ impl ResolvedPaths {
         let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
         let project = policy.within.as_deref().map(real);
         let folders = || write.iter().filter(|spot| spot.folder);
-        let files = match folders().next() {
-            Some(_) => guarded::with_other_names(policy.keep.iter().chain(&policy.protect)),
-            None => BTreeSet::new(),
+        let code = match write.is_empty() {
+            true => guarded::Reached::default(),
+            false => guarded::reached(policy.keep.iter().chain(&policy.protect)),
         };
+        refuse_other_names(write, &code)?;
         for spot in folders() {
-            guarded::find(&spot.path, project.as_deref(), &files, &mut aside)?;
+            guarded::find(&spot.path, project.as_deref(), &code.files, &mut aside)?;
         }
         let roots = folders().map(|spot| spot.path.as_path());
         let mut by_git = git_settings::named_around(roots, &aside, home);
         by_git.retain(|path| !aside.iter().any(|kept| path.starts_with(kept)));
         aside.extend(by_git);
+        // What is kept may be reached by other names, and by what links in it lead to.
+        let reached = guarded::reached(aside.iter());
+        if !reached.files.is_empty() {
+            for spot in folders() {
+                guarded::find(&spot.path, project.as_deref(), &reached.files, &mut aside)?;
+            }
+        }
+        let holds_root = |path: &PathBuf| write.iter().any(|spot| spot.path.starts_with(path));
+        let targets = code.targets.into_iter().chain(reached.targets);
+        aside.extend(targets.filter(|path| !holds_root(path)));
         let granted = |path: &Path| write.iter().any(|spot| spot.path == path);
         aside.retain(|path| !granted(path));
         let both = |path: &PathBuf| [real(path), real_parent(path)];
@@ -239,6 +262,30 @@ impl ResolvedPaths {
         }
         self.between = between.into_iter().collect();
     }
+}
+
+/// A yes to a file is none to another tool's code that has this file under another name.
+fn refuse_other_names(
+    write: &BTreeSet<Spot>,
+    code: &guarded::Reached,
+) -> Result<(), CannotConfine> {
+    use std::os::unix::fs::MetadataExt;
+    let granted = |path: &PathBuf| write.iter().any(|spot| path.starts_with(&spot.path));
+    for spot in write.iter().filter(|spot| !spot.folder) {
+        let number = spot.path.metadata().map(|meta| meta.ino()).unwrap_or(0);
+        let names = code.files.get(&number).into_iter().flatten();
+        if let Some(other) = names.into_iter().find(|name| !granted(name)) {
+            return Err(CannotConfine::new(
+                format!(
+                    "`{}` is another name of `{}`, which other tools are made of",
+                    spot.path.display(),
+                    other.display()
+                ),
+                "copy the file, so that it has one name",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn is_inside(path: &Path, open: &[Spot]) -> bool {

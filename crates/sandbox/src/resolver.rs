@@ -261,9 +261,14 @@ fn trace(path: &Path, links: &mut BTreeMap<PathBuf, PathBuf>) -> io::Result<Path
     Ok(at)
 }
 
-/// What a small settings file holds. A project chooses what lies there: a pipe must not make the crib wait, nor a large
-/// file fill its memory.
+/// What a small settings file holds.
 pub(crate) fn read_small(path: &Path) -> Option<String> {
+    read_at_most(path, SMALL)
+}
+
+/// What the first so many bytes of a settings file hold. A project chooses what lies there: a pipe must not make the crib
+/// wait, nor a large file fill its memory.
+pub(crate) fn read_at_most(path: &Path, bytes: u64) -> Option<String> {
     let file = File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -272,9 +277,10 @@ pub(crate) fn read_small(path: &Path) -> Option<String> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let mut text = String::new();
-    file.take(SMALL).read_to_string(&mut text).ok()?;
-    Some(text)
+    let mut text = Vec::new();
+    file.take(bytes).read_to_end(&mut text).ok()?;
+    // Where it ends in the middle of a letter, the rest still counts.
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]

@@ -92,12 +92,15 @@ impl Code {
         match confinement {
             Confinement::Walled(mut policy) => {
                 policy.hide.extend(self.never.iter().cloned());
+                policy
+                    .hide
+                    .extend(self.records.iter().flat_map(|file| with_its_journal(file)));
+                policy.never.extend(self.never.iter().cloned());
                 // Who writes nothing needs no more.
                 if !policy.write.is_empty() {
                     policy.protect.extend(lock(&self.folders).iter().cloned());
                     policy.protect.extend(lock(&self.held).iter().cloned());
                     policy.keep.extend(lock(&self.files).iter().cloned());
-                    policy.never.extend(self.never.iter().cloned());
                     policy.records.extend(self.records.iter().cloned());
                 }
                 Confinement::Walled(policy)
@@ -105,6 +108,17 @@ impl Code {
             other => other,
         }
     }
+}
+
+/// A database's file with those that it keeps beside it.
+fn with_its_journal(file: &Path) -> impl Iterator<Item = PathBuf> {
+    ["", "-wal", "-shm", "-journal", "-lock"]
+        .into_iter()
+        .map(|end| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -36,6 +36,11 @@ const NEXT: [&str; 5] = [
     "--title",
 ];
 
+/// Programs that run what follows them.
+const WRAPPERS: [&str; 10] = [
+    "chrt", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout", "xargs",
+];
+
 /// What keeps a command from taking code from the folder that it starts in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Apart {
@@ -59,9 +64,23 @@ impl Apart {
             name = started.rsplit('/').next().unwrap_or_default().to_owned();
             words = words.get(1..).unwrap_or_default();
         }
-        let begins = |names: &[&str]| names.iter().any(|begin| name.starts_with(begin));
-        let python = begins(&["python", "pypy"]) && !runs_script(words);
-        let node = begins(&["node", "bun"]) && loads_packages(words);
+        let begins = |name: &str, names: &[&str]| names.iter().any(|begin| name.starts_with(begin));
+        // Wherever it stands, for others run what they are told to (`timeout 5 python3 -m tool`): the variable harms nobody.
+        let all = std::iter::once((name.as_str(), words));
+        let behind = words.iter().enumerate().map(|(at, word)| {
+            let name = word.rsplit('/').next().unwrap_or_default();
+            (name, &words[at + 1..])
+        });
+        let wrapped = WRAPPERS.contains(&name.as_str());
+        let mut all: Vec<(&str, &[String])> = all.chain(behind).collect();
+        let python = all
+            .iter()
+            .any(|(name, words)| begins(name, &["python", "pypy"]) && !runs_script(words));
+        // What node does not see it can't be given: only where it is what is run.
+        all.truncate(if wrapped { all.len() } else { 1 });
+        let node = all.iter().any(|(name, words)| {
+            begins(name, &["node", "bun", "tsx", "ts-node"]) && loads_packages(words)
+        });
         Apart {
             var: python.then_some(SAFE_PATH),
             hidden: Vec::from_iter(node.then(|| folder.join(PACKAGES))),
@@ -146,6 +165,9 @@ mod tests {
             "pypy3 -mtool",
             "python3 -",
             "env python3 -m tool",
+            "timeout 5 python3 -m tool",
+            "uv run /usr/bin/python3 -c code",
+            "timeout 5 node -e code",
             "/usr/bin/env -u X A=b /usr/bin/python3 -c code",
             "node -e code",
             "bun -p code",
@@ -166,6 +188,7 @@ mod tests {
             "env node --no-warnings script.js",
             "env",
             "./tool -m x",
+            "cat node",
         ] {
             assert!(!imports(line), "{line}");
         }

@@ -13,6 +13,7 @@ use toolcrib_core::store::{LastGood, Registrations};
 mod beneath;
 pub mod builtin;
 mod code;
+mod command_files;
 mod confine;
 mod denied;
 mod description;

@@ -17,6 +17,7 @@ pub mod serve;
 pub(crate) mod store_handle;
 pub(crate) mod surface;
 pub(crate) mod truster;
+mod whole_file;
 pub mod wire;
 
 /// The version that is told to clients.

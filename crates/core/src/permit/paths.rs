@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Files and folders that a yes to what lies around them does not reach: who writes there decides what runs, in other
 /// tools or outside of all walls. Agents, editors, version control and shells run what is named there by themselves.
-pub const GUARDED: [&str; 45] = [
+pub const GUARDED: [&str; 61] = [
     ".toolcrib",
     ".git",
     ".hg",
@@ -50,6 +50,22 @@ pub const GUARDED: [&str; 45] = [
     ".yarnrc.yml",
     ".mise.toml",
     "mise.toml",
+    ".direnv",
+    ".mise",
+    ".mise.local.toml",
+    "mise.local.toml",
+    ".npmrc",
+    ".yarnrc",
+    ".pnpmfile.cjs",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    ".agents",
+    ".amp",
+    ".augment",
+    ".goose",
+    ".openhands",
+    ".pi",
 ];
 
 /// A path without the parts that say nothing. A relative one may still begin with `..`.

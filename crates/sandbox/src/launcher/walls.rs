@@ -19,6 +19,10 @@ const HIGHEST: u64 = 1_023;
 const SIGNALS: u64 = 1_024;
 const MESSAGES: u64 = 64 * 1_024;
 
+/// How large the picture of a crashed process may be: too small for a file, and the one number at which the kernel hands none
+/// to a program either, which would run outside of all walls. It does so at zero.
+const NO_PICTURE: u64 = 1;
+
 /// Variables by which programs find a proxy.
 const PROXY: [&str; 6] = [
     "HTTP_PROXY",
@@ -196,7 +200,7 @@ impl Walls {
     /// executed once, no later descriptor can have it.
     fn limit(&self) -> io::Result<libc::c_int> {
         let limits = &self.plan.limits;
-        set_limit(libc::RLIMIT_CORE, 0)?;
+        set_limit(libc::RLIMIT_CORE, NO_PICTURE)?;
         set_limit(libc::RLIMIT_FSIZE, limits.file)?;
         set_limit(libc::RLIMIT_SIGPENDING, SIGNALS)?;
         set_limit(libc::RLIMIT_MSGQUEUE, MESSAGES)?;

@@ -13,6 +13,7 @@ mod bombs;
 mod closed;
 mod hosts;
 mod life;
+mod names;
 mod paths;
 mod programs;
 mod refusal;

@@ -38,20 +38,43 @@ pub fn hidden(own: &Path, program: Option<&Path>, command: &OsStr, place: &Place
     };
     // What is its own is named itself, and stays.
     let mut hidden = vec![neighbours.to_path_buf()];
+    let named = program.is_some_and(|file| is_reader(&head(file)));
+    let above = neighbours.parent().unwrap_or(neighbours);
+    hidden.extend(in_folders(
+        above,
+        named || is_reader(&command.to_string_lossy()),
+        place,
+    ));
+    hidden.sort();
+    hidden.dedup();
+    hidden
+}
+
+/// What is hidden from a command of a plugin that is trusted by itself and starts in this folder of the project.
+pub fn around<'a>(
+    folder: &Path,
+    mut command: impl Iterator<Item = &'a str>,
+    place: &Place,
+) -> Vec<PathBuf> {
+    in_folders(folder, command.any(is_reader), place)
+}
+
+fn is_reader(text: &str) -> bool {
+    READERS.iter().any(|reader| text.contains(reader))
+}
+
+/// Packages, and settings where the runtime reads them, in this folder and those above it in the project.
+fn in_folders(folder: &Path, settings: bool, place: &Place) -> Vec<PathBuf> {
     let project = place.project.as_deref();
-    let above = neighbours.ancestors().skip(1);
+    let above = folder.ancestors();
     let above = above.take_while(|folder| project.is_some_and(|root| folder.starts_with(root)));
-    let folders: Vec<&Path> = above.chain(project).collect();
-    let named = |text: &str| READERS.iter().any(|reader| text.contains(reader));
-    let reads = named(&command.to_string_lossy()) || program.is_some_and(|file| named(&head(file)));
-    for folder in folders {
+    let mut hidden = Vec::new();
+    for folder in above.chain(project) {
         hidden.extend(PACKAGES.map(|name| folder.join(name)));
-        if reads {
+        if settings {
             hidden.extend(SETTINGS.map(|name| folder.join(name)));
         }
     }
-    hidden.sort();
-    hidden.dedup();
     hidden
 }
 

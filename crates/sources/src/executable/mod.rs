@@ -11,7 +11,7 @@
 //! * [`definition`]: what is known of a tool becomes a tool.
 //! * [`run`]: one call.
 
-mod alone;
+pub mod alone;
 pub mod bundle;
 pub mod definition;
 pub mod manifest;

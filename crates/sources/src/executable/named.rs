@@ -1,5 +1,5 @@
-//! Files that a `tool.json` names: its program, and the script of an interpreter, which is the first argument that is no
-//! option. They are the tool wherever they lie, also where the hash of its folder does not look: in hidden folders, in what
+//! Files that a `tool.json` names: its program, the first argument that is no option, and what else among the arguments is
+//! run ([`command_files`]). They are the tool wherever they lie, also where the hash of its folder does not look: in hidden folders, in what
 //! a build leaves, behind a link. A yes to the tool is a yes to them as they are. Other arguments are data.
 
 use std::fs::File;
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::MANIFEST;
 use super::bundle::{self, Part};
-use crate::plugin;
+use crate::{command_files, plugin};
 
 /// The files that this `tool.json` of a folder names and that are not among the folder's parts. Programs of the machine are
 /// none: only what really lies in the folder or in the project changes with the tool.
@@ -23,12 +23,17 @@ pub fn files(folder: &Path, manifest: &[u8], parts: &[Part], project: Option<&Pa
     let text = |key: &str| written.get(key).and_then(Value::as_str);
     let start = folder.join(text("workingDir").unwrap_or_default());
     let args = written.get("args").and_then(Value::as_array);
-    let mut args = args.into_iter().flatten().filter_map(Value::as_str);
-    let script = args.find(|arg| !arg.starts_with('-'));
-    let command = text("command").filter(|command| command.contains('/'));
-    let named = command.into_iter().chain(script);
+    let args = args.into_iter().flatten().filter_map(Value::as_str);
+    let args: Vec<String> = args.map(str::to_owned).collect();
+    let first = args.iter().find(|arg| !arg.starts_with('-'));
+    let command = text("command");
+    let own = command.filter(|command| command.contains('/'));
+    let named = own.into_iter().chain(first.map(String::as_str));
     let named = named.filter(|one| !one.is_empty() && !one.contains('\0'));
-    let paths = named.flat_map(|one| [folder.join(one), start.join(one)]);
+    let named = named.flat_map(|one| [folder.join(one), start.join(one)]);
+    let run =
+        [folder, &start].map(|from| command_files::named(command.unwrap_or_default(), &args, from));
+    let paths = named.chain(run.into_iter().flatten());
     let roots: Vec<PathBuf> = [Some(folder), project]
         .into_iter()
         .flatten()
@@ -109,6 +114,9 @@ mod tests {
         let args = r#"{"command": "python3", "args": ["-u", ".bin/x", "../../lib/y"]}"#;
         assert_eq!(found(args), ["x"], "what comes behind the script is data");
         assert_eq!(found(r#"{"command": "sh", "args": ["link"]}"#), ["link"]);
+        let late =
+            r#"{"command": "python3", "args": ["-W", "ignore", "../../lib/y", "tool.json"]}"#;
+        assert_eq!(found(late), ["y"], "an option's value is no script");
         let there = r#"{"command": "sh", "workingDir": "../../lib", "args": ["y"]}"#;
         assert_eq!(found(there), ["y"]);
         for machine in ["/bin/sh", "../../../outside", "target", "run"] {

@@ -1,86 +1,11 @@
 //! Programs that read an argument as a script again, and which of their arguments that is.
+//!
+//! Where it is not plain how such a program reads its words, what may be a script counts as one: a template that is refused
+//! is written anew, a value that is run is not taken back.
 
-/// Such a program.
-struct Evaluator {
-    /// Its names, without the version at the end (`python3.11` is `python`).
-    names: &'static [&'static str],
-    /// Letters of short options that a script follows.
-    script: &'static str,
-    /// Long options that a script follows.
-    long: &'static [&'static str],
-    /// Letters of short options that something else follows.
-    value: &'static str,
-    /// Where no option gave it, the first word that is no option is the script.
-    first_word: bool,
-    /// What follows the script is the script's own.
-    ends: bool,
-}
+mod known;
 
-const EVALUATORS: [Evaluator; 9] = [
-    Evaluator::options(
-        &[
-            "sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash", "fish",
-        ],
-        "c",
-        &["command"],
-        "oO",
-    )
-    .ending(),
-    Evaluator::options(&["python", "pypy"], "c", &[], "WXQ").ending(),
-    Evaluator::options(&["perl"], "eE", &[], "I"),
-    Evaluator::options(&["ruby"], "e", &[], "IrCEFKx"),
-    Evaluator::options(
-        &["node", "nodejs", "bun", "tsx"],
-        "ep",
-        &["eval", "print"],
-        "rC",
-    ),
-    Evaluator::options(&["php"], "rRBE", &["run", "process-code"], "cdz"),
-    Evaluator::options(
-        &["lua", "luajit", "Rscript", "osascript", "julia", "elixir"],
-        "eE",
-        &["eval", "print"],
-        "l",
-    ),
-    Evaluator {
-        first_word: true,
-        ..Evaluator::options(&["awk", "gawk", "mawk", "nawk"], "e", &["source"], "fFvi")
-    },
-    Evaluator {
-        first_word: true,
-        ..Evaluator::options(&["sed", "gsed"], "e", &["expression"], "fl")
-    },
-];
-
-impl Evaluator {
-    const fn options(
-        names: &'static [&'static str],
-        script: &'static str,
-        long: &'static [&'static str],
-        value: &'static str,
-    ) -> Evaluator {
-        Evaluator {
-            names,
-            script,
-            long,
-            value,
-            first_word: false,
-            ends: false,
-        }
-    }
-
-    const fn ending(self) -> Evaluator {
-        Evaluator { ends: true, ..self }
-    }
-
-    fn named(word: &str) -> Option<&'static Evaluator> {
-        let name = word.rsplit('/').next().unwrap_or_default();
-        let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        EVALUATORS
-            .iter()
-            .find(|known| known.names.contains(&bare) && !bare.is_empty())
-    }
-}
+use known::{Evaluator, Rest};
 
 /// A word of a command line.
 pub struct Word {
@@ -93,114 +18,209 @@ pub struct Word {
 /// The programs that read a script among their arguments, each with the place of that word.
 pub fn scripts(words: &[Word]) -> Vec<(String, usize)> {
     let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.whole) {
+    for (at, word) in words.iter().enumerate() {
         let Some(evaluator) = Evaluator::named(&word.start) else {
             continue;
         };
+        // `make` is a word like others, unless it is what is run.
+        if matches!(evaluator.plain, Rest::All | Rest::Each) && !is_run(&words[..at]) {
+            continue;
+        }
         // So asked, sed runs no program and writes no file.
         if words[at + 1..].iter().any(|word| word.start == "--sandbox") {
             continue;
         }
         let name = word.start.rsplit('/').next().unwrap_or_default();
-        for script in read_by(evaluator, &words[at + 1..]) {
+        let mut reading = Reading {
+            evaluator,
+            words: &words[at + 1..],
+            found: Vec::new(),
+        };
+        reading.read();
+        for script in reading.found {
             found.push((name.to_owned(), at + 1 + script));
         }
     }
     found
 }
 
-/// Where this program's scripts are in the words after it.
-fn read_by(evaluator: &Evaluator, words: &[Word]) -> Vec<usize> {
-    let mut scripts = Vec::new();
-    let mut at = 0;
-    let mut from_file = false;
-    while let Some(word) = words.get(at) {
-        let Some(option) = word.start.strip_prefix(['-', '+']) else {
-            if evaluator.first_word && scripts.is_empty() && !from_file {
-                scripts.push(at);
-            }
-            // `sh -c -- SCRIPT` has its script here; a program's file ends its own options.
-            break;
-        };
-        match (next(evaluator, option, word.whole), words.get(at + 1)) {
-            (Next::Here, _) => scripts.push(at),
-            (Next::Script, _) => {
-                at += 1;
-                // A shell takes further options, and `--`, before its script.
-                while evaluator.ends
-                    && words
-                        .get(at)
-                        .is_some_and(|word| word.whole && word.start.starts_with(['-', '+']))
-                {
-                    at += 1;
-                }
-                if at < words.len() {
-                    scripts.push(at);
-                }
-            }
-            (Next::Value { file }, _) => {
-                from_file |= file;
-                at += 1;
-            }
-            (Next::Option, _) => {}
-        }
-        if evaluator.ends && !scripts.is_empty() {
-            break;
-        }
-        at += 1;
+/// Programs that run what follows them.
+const WRAPPERS: [&str; 18] = [
+    "bunx", "chroot", "doas", "env", "exec", "ionice", "nice", "nohup", "npx", "run", "setsid",
+    "stdbuf", "sudo", "taskset", "time", "timeout", "unshare", "xargs",
+];
+
+/// Is the word behind these what is run?
+fn is_run(before: &[Word]) -> bool {
+    before.last().is_none_or(|word| {
+        let name = word.start.rsplit('/').next().unwrap_or_default();
+        let is_number = name.starts_with(|letter: char| letter.is_ascii_digit());
+        is_number || name.contains('=') || word.start.starts_with('-') || WRAPPERS.contains(&name)
+    })
+}
+
+/// Could this program be given the file of a script?
+pub fn runs_files(program: &str) -> bool {
+    Evaluator::named(program).is_some()
+}
+
+/// May the word behind this option of the program belong to it?
+pub fn may_take_a_value(program: &str, option: &str) -> bool {
+    let Some(evaluator) = Evaluator::named(program) else {
+        return true;
+    };
+    let (words, found) = (&[][..], Vec::new());
+    let reading = Reading {
+        evaluator,
+        words,
+        found,
+    };
+    let word = Word {
+        start: option.to_owned(),
+        whole: true,
+    };
+    match reading.next(&word) {
+        None | Some(Next::Option | Next::Here) => false,
+        Some(Next::Value { words, .. }) => words > 0,
+        Some(Next::Unclear | Next::Script) => true,
     }
-    scripts
+}
+
+/// How one program reads the words after it.
+struct Reading<'a> {
+    evaluator: &'static Evaluator,
+    words: &'a [Word],
+    /// Where its scripts are.
+    found: Vec<usize>,
 }
 
 /// What an option says about the words after it.
 enum Next {
     /// Nothing.
     Option,
-    /// The next word belongs to it, and is the file of a script or not.
-    Value { file: bool },
+    /// The next words belong to it, and are the file of a script or not.
+    Value { words: usize, file: bool },
+    /// Nobody knows whether the next word belongs to it.
+    Unclear,
     /// The next word is a script.
     Script,
     /// The script is in the same word.
     Here,
 }
 
-fn next(evaluator: &Evaluator, option: &str, whole: bool) -> Next {
-    if let Some(long) = option.strip_prefix('-') {
-        let (name, value) = match long.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (long, None),
-        };
-        return match (evaluator.long.contains(&name), value) {
-            (true, None) if whole => Next::Script,
-            (true, _) => Next::Here,
-            (false, None) if ["file", "require", "import", "loader"].contains(&name) => {
-                Next::Value {
-                    file: name == "file",
+impl Reading<'_> {
+    fn read(&mut self) {
+        let known = self.evaluator;
+        let (mut at, mut plain) = (0, 0);
+        let (mut from_file, mut unclear) = (false, false);
+        while let Some(word) = self.words.get(at) {
+            let is_value = std::mem::take(&mut unclear);
+            match self.next(word) {
+                Some(Next::Here) => self.found.push(at),
+                Some(Next::Script) => at = self.script_after(at),
+                Some(Next::Value { words, file }) => {
+                    from_file |= file;
+                    at += words;
+                }
+                Some(Next::Unclear) => unclear = true,
+                Some(Next::Option) => {}
+                None if is_value => {}
+                None => {
+                    let is_script = plain == known.before && !from_file && self.found.is_empty();
+                    match known.plain {
+                        Rest::Nothing if plain < known.before => {}
+                        // A program's file ends its own options.
+                        Rest::Nothing => return,
+                        Rest::First if is_script => self.found.push(at),
+                        Rest::First if plain < known.before => {}
+                        Rest::First => return,
+                        Rest::All if is_script => return self.found.extend(at..self.words.len()),
+                        Rest::All => {}
+                        Rest::Each => self.found.push(at),
+                    }
+                    plain += 1;
                 }
             }
-            (false, _) => Next::Option,
+            if known.ends && !self.found.is_empty() {
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    /// Notes the script that follows an option, and gives where it is.
+    fn script_after(&mut self, option: usize) -> usize {
+        let mut at = option + 1;
+        let is_option = |word: &Word| word.whole && word.start.starts_with(['-', '+']);
+        // A shell takes further options, and `--`, before its script.
+        while self.evaluator.ends && self.words.get(at).is_some_and(is_option) {
+            at += 1;
+        }
+        match self.evaluator.plain {
+            Rest::All if self.evaluator.before == usize::MAX => {
+                self.found.extend(at..self.words.len());
+            }
+            _ if at < self.words.len() => self.found.push(at),
+            _ => {}
+        }
+        // Another option may be one all the same.
+        match self.words.get(at).is_some_and(is_option) {
+            true => option,
+            false => at,
+        }
+    }
+
+    /// What a word says that is an option; none of one that is none.
+    fn next(&self, word: &Word) -> Option<Next> {
+        let known = self.evaluator;
+        let (name, value) = match word.start.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (word.start.as_str(), !word.whole),
         };
-    }
-    for (place, letter) in option.char_indices() {
-        let last = whole && place + letter.len_utf8() == option.len();
-        if evaluator.script.contains(letter) {
-            return match last || evaluator.ends {
-                // `sh -cx SCRIPT` has its script after the word; Python takes the rest of the word.
-                true if last || evaluator.long.contains(&"command") => Next::Script,
-                _ => Next::Here,
-            };
+        if known.words.contains(&name) {
+            return Some(if value { Next::Here } else { Next::Script });
         }
-        if evaluator.value.contains(letter) {
-            return match last {
-                true => Next::Value {
-                    file: letter == 'f',
-                },
-                false => Next::Option,
-            };
+        if let Some((_, words)) = known.values.iter().find(|(option, _)| *option == name) {
+            let file = ["--file", "--from-file", "-f"].contains(&name);
+            let words = if value { words - 1 } else { *words };
+            return Some(Next::Value { words, file });
         }
+        let option = word.start.strip_prefix(['-', '+'])?;
+        if option.is_empty() {
+            return None;
+        }
+        if option.starts_with('-') {
+            let is_closed = known.closed || option == "-" || value;
+            return Some(if is_closed {
+                Next::Option
+            } else {
+                Next::Unclear
+            });
+        }
+        Some(self.short(option, word.whole))
     }
-    // The letter may come from the value itself: `-{{flags}}`.
-    Next::Option
+
+    /// The same of letters behind one dash.
+    fn short(&self, option: &str, whole: bool) -> Next {
+        let known = self.evaluator;
+        for (place, letter) in option.char_indices() {
+            let last = whole && place + letter.len_utf8() == option.len();
+            if known.script.contains(letter) {
+                // `sh -cx SCRIPT` and `node -pe SCRIPT` have their script after the word, `python3 -cSCRIPT` in it.
+                return match last || !known.attaches && whole {
+                    true => Next::Script,
+                    false => Next::Here,
+                };
+            }
+            if known.value.contains(letter) {
+                let words = usize::from(last);
+                let file = letter == 'f' && known.plain == Rest::First;
+                return Next::Value { words, file };
+            }
+        }
+        // The letter may come from the value itself: `-{{flags}}`.
+        Next::Option
+    }
 }
 
 #[cfg(test)]
@@ -222,25 +242,73 @@ mod tests {
             ("sh -c x", vec![2]),
             ("/bin/bash -xc x", vec![2]),
             ("bash -cx x y", vec![2]),
+            ("bash-5.2 --rcfile f -c x", vec![4]),
             ("zsh -o extendedglob -c -- x", vec![5]),
+            ("fish -C x", vec![2]),
             ("env A=b sh -c x", vec![4]),
+            ("env -S {{x}}", vec![2]),
+            ("env -u HOME printf x{{x}}", vec![]),
             ("python3.11 -W ignore -c x -c y", vec![4]),
+            ("python3 --check-hash-based-pycs always -c x", vec![4]),
+            ("python3.11-dbg -c{{x}}", vec![1]),
             ("python3 -c{{x}}", vec![1]),
             ("python3 -Ic{{x}}", vec![1]),
             ("python3 run.py -c x", vec![]),
-            ("perl -MJSON -ne x -e y file", vec![3, 5]),
+            ("python{{v}} -c x", vec![2]),
+            ("perl -MJSON -ne x -e y file", vec![1, 3, 5]),
+            ("perl -MStorable -e x", vec![1, 3]),
+            ("perl -M{{x}} run.pl", vec![1]),
             ("ruby -rjson -e x", vec![3]),
+            ("ruby --encoding utf-8 -e x", vec![4]),
             ("node --eval={{x}}", vec![1]),
             ("node -r mod -p x", vec![4]),
+            ("node -pe x y", vec![2]),
+            ("node --input-type module -e x", vec![4]),
+            ("node --import=data:text/javascript,{{x}} run.js", vec![1]),
             ("node run.js -e x", vec![]),
+            ("npx ts-node -e x", vec![3]),
+            ("deno eval --ext=ts x", vec![3]),
+            ("deno run x.ts {{x}}", vec![]),
+            ("bun exec x", vec![2]),
             ("php -r x", vec![2]),
+            ("pwsh -NoProfile -Command x y", vec![3, 4]),
+            ("julia -t 4 -e x", vec![4]),
+            ("Rscript -e x", vec![2]),
+            ("erl -noshell -eval x", vec![2, 3]),
             ("awk -F : -v a={{x}} {{x}} file", vec![5]),
             ("awk -f file {{x}}", vec![]),
+            ("gawk --field-separator : {{x}}", vec![3]),
+            ("gawk -l ordchr {{x}}", vec![3]),
+            ("gawk --posix {{x}}", vec![2]),
             ("sed -n {{x}}p file", vec![2]),
+            ("sed --line-length 5 s/{{x}}/y/", vec![3]),
             ("sed -e x -e {{y}} file", vec![2, 4]),
             ("sed --sandbox -n {{x}}p file", vec![]),
+            ("jq -r --arg a {{x}} .a=={{x}} file-{{x}}", vec![5]),
+            ("jq --indent 2 .a=={{x}}", vec![3]),
+            ("jq -f filter.jq file-{{x}}", vec![]),
+            ("yq eval .a=={{x}} file", vec![2]),
+            ("sqlite3 -json a.db x", vec![3]),
+            ("sqlite3 -cmd x a.db", vec![2]),
+            ("psql -h db -c x", vec![4]),
+            ("psql -v a={{x}} -f file", vec![]),
+            ("mysql --execute={{x}}", vec![1]),
+            ("make -j 4 test-{{x}} A={{x}}", vec![2, 3, 4]),
+            ("nice -n 5 make test-{{x}}", vec![4]),
+            ("grep make file-{{x}}", vec![]),
+            ("ssh-keygen -f key-{{x}}", vec![]),
+            ("psql -e -c x", vec![3]),
+            ("make -C dir --eval={{x}}", vec![3]),
+            ("ssh -p 22 host cat {{x}}", vec![4, 5]),
+            ("watch -n 5 ls {{x}}", vec![3, 4]),
+            ("su me -c x", vec![3]),
+            ("flock file -c x", vec![3]),
+            ("vim -c x", vec![2]),
+            ("gdb -batch -ex x", vec![1, 3]),
+            ("timeout 5 guile -c x", vec![4]),
             ("grep -e {{x}} file", vec![]),
             ("git log -c {{x}}", vec![]),
+            ("cat file-{{x}}", vec![]),
         ] {
             assert_eq!(at(command), places, "{command}");
         }

@@ -11,7 +11,7 @@
 mod body;
 mod definition;
 mod endpoint;
-mod evaluators;
+pub mod evaluators;
 mod file_read;
 #[cfg(test)]
 mod fuzz;

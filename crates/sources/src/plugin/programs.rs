@@ -8,15 +8,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::template::{Dashes, Template};
-use crate::Place;
 use crate::beneath::base_folder;
 use crate::executable::bundle;
-
-/// What files end with that interpreters run.
-const SCRIPTS: [&str; 16] = [
-    "bash", "cjs", "fish", "jar", "js", "lua", "mjs", "mts", "php", "pl", "ps1", "py", "r", "rb",
-    "sh", "ts",
-];
+use crate::{Place, command_files};
 
 /// The files of the project that the commands in this text run: programs by their path, and scripts. Also those that are
 /// not there yet.
@@ -39,16 +33,19 @@ pub fn paths(text: &[u8], place: &Place) -> BTreeSet<PathBuf> {
         let (Some(Ok(command)), Some(start)) = (command, start) else {
             continue;
         };
-        for (at, word) in command.literals() {
-            let path: PathBuf = start.join(&word).components().collect();
-            let runs = match at {
-                0 => word.contains('/'),
-                _ => !word.starts_with('-') && is_script(&path),
-            };
-            if runs && lies_in(&path, project) {
-                found.insert(path);
-            }
-        }
+        let program = command.program().unwrap_or_default();
+        // A word that a placeholder decides is data, or a value that an option was given.
+        let words: Vec<String> = command
+            .words()
+            .skip(1)
+            .map(Option::unwrap_or_default)
+            .collect();
+        let own = program
+            .contains('/')
+            .then(|| start.join(&program).components().collect());
+        let named = command_files::named(&program, &words, &start);
+        let paths = own.into_iter().chain(named);
+        found.extend(paths.filter(|path: &PathBuf| lies_in(path, project)));
     }
     found
 }
@@ -67,17 +64,6 @@ pub fn add(mut hash: Sha256, paths: &BTreeSet<PathBuf>) -> Sha256 {
         }
     }
     hash
-}
-
-fn is_script(path: &Path) -> bool {
-    let suffix = path.extension().and_then(|suffix| suffix.to_str());
-    let suffix = suffix.map(str::to_ascii_lowercase);
-    if suffix.is_some_and(|suffix| SCRIPTS.contains(&suffix.as_str())) {
-        return true;
-    }
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// Does it really lie in the project? What is not there is judged by its text.
@@ -119,6 +105,8 @@ mod tests {
         );
         let script = project.join("x.py").display().to_string();
         assert_eq!(found(&format!("python3 {script}"), None), ["x.py"]);
+        let written = "node -r ./hook.cjs --import=x.mjs {{x}} y.js";
+        assert_eq!(found(written, None), ["hook.cjs", "x.mjs", "y.js"]);
         for data in [
             "cat notes.md",
             "python3 ../out.py",

@@ -16,6 +16,7 @@ use crate::beneath::base_folder;
 use crate::confine::{self, walled};
 use crate::denied::{self, Failure, Held};
 use crate::directory::Apart;
+use crate::executable::alone;
 use crate::fields::{Fields, Report};
 use crate::options::undescribed;
 use crate::origin::Origin;
@@ -31,6 +32,8 @@ pub struct Shell {
     cwd: Option<String>,
     /// The project whose files choose between versions of the program.
     versions: Option<PathBuf>,
+    /// Is its file trusted by itself, and nothing of the project that it starts in?
+    alone: bool,
     place: Arc<Place>,
     hidden: Hidden,
 }
@@ -80,6 +83,7 @@ impl Shell {
             template,
             cwd: cwd.map(str::to_owned),
             versions: origin.versions(place),
+            alone: origin.alone,
             place: place.clone(),
             hidden: Hidden::default(),
         })
@@ -101,10 +105,15 @@ impl Shell {
         let argv: Vec<String> = argv.collect();
         // A tool of the user's own that names no folder starts in whatever project this is.
         let foreign = self.cwd.is_none() && call.tool.scope != Some(Scope::Local);
-        let apart = match foreign {
-            true => Apart::of(program.as_ref(), &argv, self.place.directory()),
+        let mut apart = match foreign || self.alone {
+            true => Apart::of(program.as_ref(), &argv, &self.dir()?),
             false => Apart::default(),
         };
+        if self.alone {
+            let words = std::iter::once(&program).chain(&argv);
+            let around = alone::around(&self.dir()?, words.map(String::as_str), &self.place);
+            apart.hidden.extend(around);
+        }
         let mut command = self
             .command(&program, &call.tool, apart.hidden)?
             .args(&argv);

@@ -100,6 +100,13 @@ impl TemplateError {
             TemplateError::Script { program, .. } if program.ends_with("awk") => {
                 "pass the value as a variable, such as `awk -v value={{value}} '$1 == value'`"
             }
+            TemplateError::Script { program, .. } if program.ends_with("jq") => {
+                "pass the value as a variable, such as `jq --arg value {{value}} '.name == $value'`"
+            }
+            TemplateError::Script { program, .. } if program.ends_with("make") => {
+                "write the target out, or pass the value through a variable of the environment: `env VALUE={{value}} make target`, \
+                 which the recipe reads as \"$$VALUE\""
+            }
             TemplateError::Script { .. } => {
                 "pass the value as an argument of the script, such as `sh -c 'echo \"$1\"' sh {{value}}` or \
                  `python3 -c 'import sys; print(sys.argv[1])' {{value}}`"
@@ -159,10 +166,9 @@ impl Template {
         self.tokens.first()?.literal()
     }
 
-    /// Its words that no placeholder decides, with their places.
-    pub fn literals(&self) -> impl Iterator<Item = (usize, String)> {
-        let words = self.tokens.iter().enumerate();
-        words.filter_map(|(at, token)| Some((at, token.literal()?)))
+    /// Its words, as far as no placeholder decides them.
+    pub fn words(&self) -> impl Iterator<Item = Option<String>> {
+        self.tokens.iter().map(Token::literal)
     }
 
     /// The placeholder that is itself a whole script: the agent then says what is run.

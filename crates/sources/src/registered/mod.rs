@@ -30,7 +30,7 @@ use crate::executable::manifest::{Manifest, Start};
 use crate::fields::Report;
 use crate::permits::Wanted;
 use crate::worker::{Key, Recipe};
-use crate::{Loaded, Place, confine, permits};
+use crate::{Loaded, Place, command_files, confine, permits};
 
 pub use examine::{Examination, Yes, described_name, examine};
 pub use reading::{HIDDEN, Read, RegistrationKind, absolute, read, written};
@@ -77,6 +77,7 @@ fn load(tool: &CustomTool, stamp: &str, content: String, place: &Arc<Place>) -> 
         content: Some(content),
         packages: None,
     };
+    place.code.note_real(run_files(tool));
     let key = format!("registered-{}-{stamp}-{}", tool.id, manifest.fingerprint());
     let workshop = Workshop::new(manifest.blueprint(&tool.name), Key(key.into()), own(tool))
         .with_secrets(manifest.secrets.clone())
@@ -170,6 +171,22 @@ fn files(tool: &CustomTool) -> Vec<PathBuf> {
     files.map(Path::to_path_buf).collect()
 }
 
+/// The same with all else that its arguments name and that is run: as it is now, and no other tool's to write. It is read
+/// only where that is declared and granted.
+fn run_files(tool: &CustomTool) -> Vec<PathBuf> {
+    let start = tool.working_dir.as_deref().unwrap_or("/");
+    let mut all = files(tool);
+    all.extend(command_files::named(
+        &tool.command,
+        &tool.args,
+        Path::new(start),
+    ));
+    all.retain(|path| path.is_absolute() && !path.is_dir());
+    all.sort();
+    all.dedup();
+    all
+}
+
 /// What belongs to the program: the files that are named, and the folders they lie in. A folder that holds everything
 /// (the root, a home, what lies hidden in one, a folder of the system's) is not its own. A script is the very file that was
 /// registered: what became a link since leads to somebody else's.
@@ -233,7 +250,7 @@ fn content_hash(tool: &CustomTool) -> String {
     ]);
     let mut hash = Sha256::new();
     hash.update(said.to_string());
-    for file in files(tool) {
+    for file in run_files(tool) {
         let regular = std::fs::metadata(&file)
             .ok()
             .filter(std::fs::Metadata::is_file);

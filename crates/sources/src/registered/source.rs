@@ -14,7 +14,7 @@ use toolcrib_core::{
     Update,
 };
 
-use super::{content_hash, files, key, stamp, update};
+use super::{content_hash, key, run_files, stamp, update};
 use crate::Place;
 use crate::source::{Configuration, Follow, Source, Updates};
 
@@ -137,7 +137,7 @@ impl RegisteredSource {
 
     /// What is different from what the catalog has, files included.
     async fn compare(&mut self) -> Vec<Update> {
-        let named: Vec<_> = self.tools.iter().map(files).collect();
+        let named: Vec<_> = self.tools.iter().map(run_files).collect();
         let looked = tokio::task::spawn_blocking(move || {
             let stamps = named.iter().map(|files| stamp(files));
             stamps.collect::<Vec<_>>()

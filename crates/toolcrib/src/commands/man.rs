@@ -8,6 +8,7 @@ use toolcrib_core::ErrorCode;
 
 use super::{Done, Scene};
 use crate::failure::Failure;
+use crate::whole_file;
 
 /// Print the manual page of a command, or write all of them into a folder
 #[derive(Debug, Args)]
@@ -36,8 +37,7 @@ impl Man {
         let dir = scene.env.directory.join(dir);
         for (name, text) in &pages {
             let file = dir.join(format!("{name}.1"));
-            let written = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(&file, text));
-            written.map_err(|error| {
+            whole_file::write(&file, text.as_bytes()).map_err(|error| {
                 let message = format!("can't write `{}`", file.display());
                 let failure = Failure::new(ErrorCode::Unavailable, message).cause(error);
                 failure.hint("name a folder that you may write")

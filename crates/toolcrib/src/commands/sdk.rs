@@ -1,6 +1,5 @@
 //! `toolcrib sdk`: the Python or TypeScript SDK as a package file, for people's editors and tests.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -12,6 +11,7 @@ use toolcrib_hosts::package::{self, Package};
 use super::{Done, Scene};
 use crate::failure::Failure;
 use crate::printer::{BOLD, GREEN, plain};
+use crate::whole_file;
 
 /// Write the Python or TypeScript SDK as a package, for your editor and your tests
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ impl Sdk {
             Err(what) => return Err(self.taken(&file, what)),
         };
         if change != Change::Unchanged {
-            write(&file, &package.bytes).map_err(|error| {
+            whole_file::write(&file, &package.bytes).map_err(|error| {
                 let message = format!("can't write `{}`", file.display());
                 let failure = Failure::new(ErrorCode::Unavailable, message).cause(error);
                 failure.hint("name a folder that you may write")
@@ -152,18 +152,4 @@ impl Change {
             Change::Unchanged => "unchanged",
         }
     }
-}
-
-/// Writes a file whole or not at all.
-fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(parent) = file.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    let mut draft = file.as_os_str().to_owned();
-    draft.push(format!(".{}.draft", std::process::id()));
-    let written = std::fs::write(&draft, bytes).and_then(|()| std::fs::rename(&draft, file));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&draft);
-    }
-    written
 }

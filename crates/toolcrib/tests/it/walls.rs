@@ -1,6 +1,7 @@
 //! What a project, a registration or another tool could choose before walls stand, or against a neighbour: tried with
 //! canaries, on every rung, as an ordinary user.
 
+mod commands;
 mod strangers;
 mod writing;
 

@@ -73,6 +73,23 @@ fn every_place_that_starts_processes_is_on_the_list() {
     assert_eq!(found, list);
 }
 
+/// Folders that people name may be a clone's: what is written there follows no link.
+#[test]
+fn commands_write_files_in_one_way() {
+    for (path, text) in sources() {
+        if !path.starts_with("crates/toolcrib/src/commands/") || is_test(&path) {
+            continue;
+        }
+        let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for way in ["fs::write(", "File::create(", "fs::copy("] {
+            assert!(
+                !own.contains(way),
+                "{path}: write with `whole_file::write`, or make a file anew (`create_new`)"
+            );
+        }
+    }
+}
+
 #[test]
 fn surfaces_do_not_know_commands() {
     for (path, text) in sources() {

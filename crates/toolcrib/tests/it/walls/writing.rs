@@ -1,7 +1,7 @@
 //! What a tool does not write, whatever it was granted: its neighbours, what decides about tools, another place.
 
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -195,6 +195,71 @@ fn nobody_grants_the_cribs_own_folders() {
             assert_ne!(now, b"by the hand", "{rung}");
         }
     }
+}
+
+/// Nor to read them: not by the name of a file in there, and not by what a tool declares.
+#[test]
+fn nobody_grants_to_read_the_cribs_own_files() {
+    for (rung, mut world) in worlds() {
+        let canary = world.home().join(".local/share/toolcrib/kept/canary");
+        std::fs::create_dir_all(canary.parent().unwrap()).unwrap();
+        std::fs::write(&canary, "hidden").unwrap();
+        std::fs::write(world.home().join("open"), "open").unwrap();
+        let declared = format!("@tool(sandbox={{'allowedPaths': ['{}']}})", text(&canary));
+        let declares = HAND.replace("@tool", &declared);
+        world.write_tool("declares.py", declares.replace("def hand", "def declares"));
+        world.write_tool("hand.py", HAND);
+        written(&mut world);
+        world.run(&["trust"]);
+        let read = |tool: &str, path: &Path| {
+            let arguments = json!({"what": "read", "path": text(path)});
+            let ran = world.run(&["call", tool, &arguments.to_string()]);
+            format!("{}{}", ran.stdout, ran.stderr)
+        };
+        let told = read("declares", &canary);
+        assert!(!told.contains("hidden"), "{rung}: {told}");
+        assert!(told.contains("no tool may read"), "{rung}: {told}");
+        for granted in [canary.clone(), canary.parent().unwrap().to_path_buf()] {
+            world.run(&["grant", "hand", "--read", &text(granted)]);
+            let told = read("hand", &canary);
+            assert!(!told.contains("hidden"), "{rung}: {told}");
+            world.run(&["grant", "hand", "--revoke"]);
+        }
+        // All around them may be read, and a store that lies elsewhere is not.
+        let home = text(world.home());
+        world
+            .run(&["grant", "hand", "--read", &home, "--follow"])
+            .exits(0);
+        assert_eq!(
+            read("hand", &world.home().join("open")).trim(),
+            "open",
+            "{rung}"
+        );
+        assert!(!read("hand", &canary).contains("hidden"), "{rung}");
+        let store = world.home().join("records/crib.db");
+        std::fs::create_dir(store.parent().unwrap()).unwrap();
+        written(&mut world);
+        let url = format!("sqlite:{}", text(&store));
+        world.vars.push(("TOOLCRIB_STORE", url));
+        world.run(&["trust"]).exits(0);
+        world.run(&["grant", "hand", "--read", &home]).exits(0);
+        let said = read_bytes(&world, &store);
+        assert!(!said.contains("SQLite"), "{rung}: {said}");
+    }
+}
+
+/// What a tool that was granted the home says of a file's beginning.
+fn read_bytes(world: &World, path: &Path) -> String {
+    let text_of = HAND.replace("open(path).read()", "str(open(path, 'rb').read(16))");
+    world.write_tool("hand.py", text_of);
+    let mut again = ["grant", "hand", "--read"].map(str::to_owned).to_vec();
+    again.push(text(world.home()));
+    world
+        .run(&again.iter().map(String::as_str).collect::<Vec<_>>())
+        .exits(0);
+    let arguments = json!({"what": "read", "path": text(path)});
+    let ran = world.run(&["call", "hand", &arguments.to_string()]);
+    format!("{}{}", ran.stdout, ran.stderr)
 }
 
 /// Trust and grants may lie in a file elsewhere: what holds that file can't be granted either.
