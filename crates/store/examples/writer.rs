@@ -68,6 +68,8 @@ fn call(n: u64) -> CallRecord {
         error: None,
         duration_us: 1_234,
         output_bytes: 567,
+        marks: Vec::new(),
+        decision: None,
     }
 }
 

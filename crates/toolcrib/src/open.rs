@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
+use toolcrib_core::middleware::Books;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Loading, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung, off_limits};
@@ -23,6 +24,7 @@ use crate::config::{
     Flags, Project, Settings, private, profiles, project, project_config, say_why, store_url,
     trust_entries,
 };
+use crate::counters::StoreCounters;
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::printer::{Progress, plain};
@@ -228,11 +230,14 @@ impl Opened {
         say_why(&mut settings.folders, &trust);
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
         let book = Arc::new(Book::new(store.clone()));
-        let crib = Arc::new(Crib::with_book(
+        let crib = Arc::new(Crib::with_books(
             outputs.clone(),
             crate::now_ms,
             profiles(&settings),
-            Some(book.clone()),
+            Books {
+                calls: Some(book.clone()),
+                counters: Some(Arc::new(StoreCounters::new(store.clone()))),
+            },
         ));
         // Nobody has looked for tools yet, and nobody is to be told that there are none.
         crib.set_loading(Loading::Opening);
