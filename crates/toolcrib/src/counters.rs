@@ -22,9 +22,7 @@ impl StoreCounters {
 
 impl Counters for StoreCounters {
     fn ask(&self, steps: CounterSteps) -> BoxFuture<'_, Result<CountVerdict, StoreError>> {
-        Box::pin(async move {
-            self.store.store()?.count(steps).await
-        })
+        Box::pin(async move { self.store.ready()?.count(steps).await })
     }
 
     fn tell(&self, steps: CounterSteps) {

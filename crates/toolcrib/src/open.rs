@@ -17,7 +17,9 @@ use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{
     Code, Configuration, Folder, Follow, Forgiven, Needs, Place, Safe, Sources,
 };
-use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
+use toolcrib_store::{
+    DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership, counter_path,
+};
 
 use crate::audit::{Book, LAST_WORDS};
 use crate::config::{
@@ -113,17 +115,16 @@ fn launcher(env: &Env) -> Result<Launcher, Failure> {
     }
 }
 
-/// The file that trust and grants are kept in, where that lies elsewhere than in the crib's own folders, which are kept
+/// The files that trust, grants and counters are kept in, where they lie elsewhere than in the crib's own folders, which are kept
 /// unwritten as a whole.
 fn records(env: &Env, data: &Path) -> Result<Vec<PathBuf>, Failure> {
     let url = store_url(env, data)?;
     let own = own_folders(env);
     let elsewhere = |path: &&Path| !own.iter().any(|folder| path.starts_with(folder));
     let file = url.path().filter(elsewhere);
-    Ok(file
-        .map(|path| env.directory.join(path))
-        .into_iter()
-        .collect())
+    let files = file.map(|path: &Path| [path.to_owned(), counter_path(path)]);
+    let files = files.into_iter().flatten();
+    Ok(files.map(|path| env.directory.join(path)).collect())
 }
 
 /// What no tool writes, to which the crib's own program belongs, wherever it lies.

@@ -24,6 +24,10 @@ pub struct SurfaceCall {
 #[derive(Debug, Default)]
 pub struct ClientIds {
     pub call: Option<String>,
+    /// The conversation, which goes on over runs.
+    pub thread: Option<String>,
+    /// The run of it that limits are counted in.
+    pub run: Option<String>,
     pub session: Option<String>,
     pub message: Option<String>,
 }
@@ -104,11 +108,15 @@ impl SurfaceCall {
     pub fn request(self, project: Option<Arc<Path>>) -> Request {
         let ClientIds {
             call,
+            thread,
+            run,
             session,
             message,
         } = self.ids;
         let mut context = Context::new(call.map_or_else(|| self.id.clone(), Arc::from));
         context.record_id = Some(self.id);
+        context.thread = thread.map(Arc::from);
+        context.run = run.map(bounded).map(Arc::from);
         context.session_id = session.map(Arc::from);
         // A client that tells of no message has one for each call.
         context.message_id = Some(message.map_or_else(|| context.call_id.clone(), Arc::from));
@@ -157,4 +165,12 @@ mod tests {
         assert!(ids.iter().flatten().all(|id| id.len() <= MAX_ID));
         assert_eq!(ids.iter().flatten().count(), 3);
     }
+}
+
+/// The longest name of a run that is told from others; clients choose them.
+const LONGEST_RUN: usize = 256;
+
+fn bounded(mut name: String) -> String {
+    name.truncate(name.floor_char_boundary(LONGEST_RUN));
+    name
 }

@@ -45,7 +45,7 @@ impl TryFrom<Parameters> for ToolCallLimit {
         match (run, thread) {
             (None, None) => {
                 return Err(
-                    "at least one limit must be given: `run_limit` or `thread_limit`".to_owned(),
+                    "At least one limit must be specified (thread_limit or run_limit)".to_owned(),
                 );
             }
             (Some(run), Some(thread)) if run > thread => {

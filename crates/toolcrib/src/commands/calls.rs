@@ -135,6 +135,7 @@ impl Shown {
                 format!("{:.1} ms", call.duration_ms),
                 call.client.clone(),
                 call.agent.clone(),
+                call.notes(),
                 call.id.clone(),
             ];
             row.extend(project);
@@ -147,10 +148,11 @@ impl Shown {
             Column::spare("took", 4),
             Column::spare("client", 3),
             Column::spare("agent", 1),
+            Column::spare("middleware", 5),
             Column::spare("id", 2),
             Column::whole("project"),
         ];
-        let columns = &columns[..if self.all_projects { 8 } else { 7 }];
+        let columns = &columns[..if self.all_projects { 9 } else { 8 }];
         let rows: Vec<_> = list.calls.iter().map(row).collect();
         printer.table(columns, &rows);
         if list.next.is_some() {
@@ -166,14 +168,15 @@ fn print_line(scene: &Scene, call: &RecordView) {
     }
     let took = format!("{:.1} ms", call.duration_ms);
     let line = format!(
-        "{}  {:<24} {:<18} {took:>12}  {}  {}",
+        "{}  {:<24} {:<18} {took:>12}  {}  {}  {}",
         second(&call.timestamp),
         call.tool,
         call.ending(),
         call.client,
-        call.id
+        call.id,
+        call.notes()
     );
-    scene.printer.line(crate::printer::plain(&line));
+    scene.printer.line(crate::printer::plain(line.trim_end()));
 }
 
 /// A moment without its fraction.

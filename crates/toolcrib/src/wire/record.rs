@@ -92,6 +92,17 @@ impl RecordView {
     }
 }
 
+impl RecordView {
+    /// What middleware did to it and who decided, in a few words; nothing where nobody did.
+    pub fn notes(&self) -> String {
+        let marks = self.middleware.iter();
+        let marks = marks.map(|mark| format!("{} {}", mark.name, mark.did));
+        let decided = self.decision.iter();
+        let decided = decided.map(|one| format!("{} by {}", one.how, one.approver));
+        marks.chain(decided).collect::<Vec<_>>().join(", ")
+    }
+}
+
 const UNREACHED: &str = "unreached";
 
 impl From<&CallRecord> for RecordView {
