@@ -4,7 +4,7 @@
 //! a [`CounterStep`] decide and change it, and writes it, while nobody else can: so every limit is decided here, in one
 //! place, and is exact wherever counters are kept.
 //!
-//! Why: `docs/design/0017-limits.md`.
+//! Why: `docs/design/0019-limits.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! Who finds the file in use leaves the steps to whoever uses it (they are written together), and tries again where
 //! that is another process.
 //!
-//! Why: `docs/design/0017-limits.md`.
+//! Why: `docs/design/0019-limits.md`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -189,22 +189,27 @@ impl CounterFile {
         batch: &VecDeque<Asked>,
     ) -> rusqlite::Result<Vec<CountVerdict>> {
         let id = file_id(&self.path);
-        if opened.as_ref().is_none_or(|open| Some(open.id) != id) {
-            *opened = Some(self.open()?);
+        if opened.as_ref().is_some_and(|open| Some(open.id) != id) {
+            *opened = None;
         }
-        let Some(open) = opened else {
-            return Ok(Vec::new());
-        };
-        match open.make(batch) {
+        match self.make_now(opened, batch) {
             Err(error) if is_damaged(&error) => {
-                self.move_aside(open.id, &error);
                 *opened = None;
-                let mut again = self.open()?;
-                let made = again.make(batch);
-                *opened = Some(again);
-                made
+                self.move_aside(id, &error);
+                self.make_now(opened, batch)
             }
             made => made,
+        }
+    }
+
+    fn make_now(
+        &self,
+        opened: &mut Option<OpenFile>,
+        batch: &VecDeque<Asked>,
+    ) -> rusqlite::Result<Vec<CountVerdict>> {
+        match opened {
+            Some(open) => open.make(batch),
+            None => opened.insert(self.open()?).make(batch),
         }
     }
 
@@ -228,8 +233,8 @@ impl CounterFile {
     }
 
     /// What a power cut left of the file is put aside: the counts of the last day are lost, and no limit with them.
-    fn move_aside(&self, id: (u64, u64), error: &rusqlite::Error) {
-        if file_id(&self.path) != Some(id) {
+    fn move_aside(&self, id: Option<(u64, u64)>, error: &rusqlite::Error) {
+        if file_id(&self.path) != id {
             return;
         }
         let aside = self.path.with_extension(format!("damaged.{}", now_ms()));
