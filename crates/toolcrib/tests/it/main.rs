@@ -27,6 +27,7 @@ mod hostile;
 mod injection;
 mod installs;
 mod last_good;
+mod limits;
 mod lists;
 mod load;
 mod log;
