@@ -50,6 +50,8 @@ impl SurfaceCall {
     pub fn with_ids(mut self, ids: ClientIds) -> SurfaceCall {
         self.ids = ClientIds {
             call: ids.call.map(bounded),
+            thread: ids.thread.map(bounded),
+            run: ids.run.map(bounded),
             session: ids.session.map(bounded),
             message: ids.message.map(bounded),
         };
@@ -116,7 +118,7 @@ impl SurfaceCall {
         let mut context = Context::new(call.map_or_else(|| self.id.clone(), Arc::from));
         context.record_id = Some(self.id);
         context.thread = thread.map(Arc::from);
-        context.run = run.map(bounded).map(Arc::from);
+        context.run = run.map(Arc::from);
         context.session_id = session.map(Arc::from);
         // A client that tells of no message has one for each call.
         context.message_id = Some(message.map_or_else(|| context.call_id.clone(), Arc::from));
@@ -153,24 +155,20 @@ mod tests {
         let call = SurfaceCall::new(Caller::new("test"), "t", Object::default());
         let call = call.with_ids(ClientIds {
             call: long(),
+            thread: long(),
+            run: long(),
             session: long(),
             message: long(),
         });
         let context = call.request(None).context;
         let ids = [
             Some(context.call_id),
+            context.thread,
+            context.run,
             context.session_id,
             context.message_id,
         ];
         assert!(ids.iter().flatten().all(|id| id.len() <= MAX_ID));
-        assert_eq!(ids.iter().flatten().count(), 3);
+        assert_eq!(ids.iter().flatten().count(), 5);
     }
-}
-
-/// The longest name of a run that is told from others; clients choose them.
-const LONGEST_RUN: usize = 256;
-
-fn bounded(mut name: String) -> String {
-    name.truncate(name.floor_char_boundary(LONGEST_RUN));
-    name
 }
