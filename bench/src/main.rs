@@ -7,6 +7,7 @@ use std::process::ExitCode;
 mod calls;
 mod cores;
 mod folders;
+mod links;
 mod mcp;
 mod peer;
 mod pii;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
                 "cores: {}",
                 std::thread::available_parallelism().map_or(1, usize::from)
             );
-            let steps: [(&str, fn()); 9] = [
+            let steps: [(&str, fn()); 10] = [
                 ("calls", calls::run),
                 ("record", record::run),
                 ("mcp", mcp::run),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
                 ("folders", folders::run),
                 ("scan", scan::run),
                 ("pii", pii::run),
+                ("links", links::run),
             ];
             for (name, step) in steps {
                 if role.as_deref().is_none_or(|wanted| wanted == name) {

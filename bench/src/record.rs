@@ -124,6 +124,8 @@ fn record(n: usize) -> CallRecord {
         error: None,
         duration_us: n as u64,
         output_bytes: 2,
+        marks: Vec::new(),
+        decision: None,
     }
 }
 

@@ -1,7 +1,9 @@
 //! One call: who asks, what for, and the context that the tool is given.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -21,6 +23,8 @@ pub struct Caller {
     pub agent: Arc<str>,
     /// The id of the token that was shown, where one was.
     pub token: Option<Arc<str>>,
+    /// What that token is called.
+    pub token_name: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -29,6 +33,7 @@ impl Caller {
             client: client.into(),
             agent: DEFAULT_AGENT.into(),
             token: None,
+            token_name: None,
         }
     }
 }
@@ -41,6 +46,50 @@ pub struct Progress {
     pub progress: Option<f64>,
     pub total: Option<f64>,
     pub data: Map<String, Value>,
+}
+
+/// That a link did something to a call, as its record says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// As settings call it.
+    pub middleware: Cow<'static, str>,
+    pub deed: Deed,
+}
+
+/// What a link did to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Its arguments or its outcome are other ones now.
+    Changed,
+    /// It waited.
+    Delayed,
+    /// It did not run, or its outcome was held back.
+    Refused,
+}
+
+impl Deed {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Deed::Changed => "changed",
+            Deed::Delayed => "delayed",
+            Deed::Refused => "refused",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Deed> {
+        [Deed::Changed, Deed::Delayed, Deed::Refused]
+            .into_iter()
+            .find(|deed| deed.as_str() == word)
+    }
+}
+
+/// Who decided about a call, when, and how: such as `approve`, `edit`, `reject` or `respond`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub approver: Arc<str>,
+    /// In milliseconds since the epoch.
+    pub at_ms: u64,
+    pub how: Arc<str>,
 }
 
 /// Where a call's progress goes.
@@ -66,7 +115,17 @@ pub struct Context {
     pub peer: Option<Arc<dyn Peer>>,
     /// How much text the caller is handed at once; set by the chain's `trim` link.
     pub output_limit: OutputLimit,
+    /// The conversation that the call belongs to, where it is known.
+    pub thread: Option<Arc<str>>,
+    /// The run of that conversation, where the client names it.
+    pub run: Option<Arc<str>>,
+    /// What links did to the call, for its record.
+    pub marks: Vec<Mark>,
+    /// What a person said about the call, for its record.
+    pub decision: Option<Decision>,
     progress: Option<ProgressSink>,
+    /// Whoever counts calls is told here that the tool was started.
+    pub(crate) started: Option<Arc<AtomicBool>>,
     /// The arguments came through the chain's links that may refuse or redact them.
     pub(crate) admitted: bool,
 }
@@ -84,7 +143,12 @@ impl Context {
             stop: None,
             peer: None,
             output_limit: OutputLimit::DEFAULT,
+            thread: None,
+            run: None,
+            marks: Vec::new(),
+            decision: None,
             progress: None,
+            started: None,
             admitted: false,
         }
     }
@@ -98,6 +162,17 @@ impl Context {
     pub fn with_progress(mut self, sink: ProgressSink) -> Context {
         self.progress = Some(sink);
         self
+    }
+
+    /// Notes for the record what a link did to the call, once.
+    pub fn mark(&mut self, middleware: &'static str, deed: Deed) {
+        let mark = Mark {
+            middleware: middleware.into(),
+            deed,
+        };
+        if !self.marks.contains(&mark) {
+            self.marks.push(mark);
+        }
     }
 
     pub(crate) fn add_progress(&mut self, sink: ProgressSink) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, watch};
 
-use crate::middleware::{Shared, record_given_up};
+use crate::middleware::{Books, Shared, record_given_up};
 use crate::registry::{Clock, Registry};
 use crate::store::CallBook;
 use crate::{
@@ -44,7 +44,7 @@ pub enum Loading {
 impl Crib {
     /// A crib that writes no call down.
     pub fn new(outputs: Arc<dyn Outputs>, clock: Clock, profiles: Profiles) -> Crib {
-        Crib::with_book(outputs, clock, profiles, None)
+        Crib::with_books(outputs, clock, profiles, Books::default())
     }
 
     /// A crib whose calls are written into this book.
@@ -52,11 +52,25 @@ impl Crib {
         outputs: Arc<dyn Outputs>,
         clock: Clock,
         profiles: Profiles,
-        book: Option<Arc<dyn CallBook>>,
+        calls: Option<Arc<dyn CallBook>>,
+    ) -> Crib {
+        let books = Books {
+            calls,
+            ..Books::default()
+        };
+        Crib::with_books(outputs, clock, profiles, books)
+    }
+
+    /// A crib that writes its calls down, and counts them, in these books.
+    pub fn with_books(
+        outputs: Arc<dyn Outputs>,
+        clock: Clock,
+        profiles: Profiles,
+        books: Books,
     ) -> Crib {
         Crib {
             registry: Registry::new(clock, profiles),
-            shared: Arc::new(Shared::new(outputs, clock, book)),
+            shared: Arc::new(Shared::new(outputs, clock, books)),
             loading: watch::Sender::new(Loading::Done),
             is_loaded: AtomicBool::new(true),
         }

@@ -17,6 +17,7 @@
 //! | outcome | what a call gave | [`Outcome`] |
 //! | content | the blocks of a result in MCP's own form | [`Content`], [`Block`] |
 //! | JSON | text that passes through, and its value | [`Json`], [`Object`] |
+//! | counter | what calls are counted in, exact for all who share it | [`counter::Counter`] |
 //! | caller | who asks: client, agent, session | [`Caller`] |
 //! | peer | the client of a call, which may be asked something | [`Peer`] |
 //! | middleware | a link of the chain every call passes | [`middleware::Middleware`] |
@@ -34,12 +35,14 @@ pub mod call;
 mod catalog;
 pub mod client;
 pub mod content;
+pub mod counter;
 pub mod crib;
 pub mod error;
 pub mod event;
 pub mod grant;
 pub mod hint;
 pub mod json;
+pub mod limits;
 pub mod mask;
 pub mod middleware;
 pub mod options;
@@ -71,6 +74,7 @@ pub use event::{Event, Events};
 pub use grant::{Binding, Grant, Grants, NewGrant, Ungranted};
 pub use hint::Hint;
 pub use json::{Json, JsonError, Object};
+pub use limits::{CallerLimits, Limits};
 pub use mask::{Hidden, Mask, Masked};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};

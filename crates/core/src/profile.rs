@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::call::DEFAULT_AGENT;
-use crate::middleware::{self, Middleware};
+use crate::middleware::{self, Middleware, Part, Rule};
 use crate::tool::MAX_NAME;
-use crate::{CallError, ErrorCode, OutputRules, Selection};
+use crate::{CallError, ErrorCode, Limits, OutputRules, Selection};
 
 /// What one agent sees, and how its calls are governed.
 pub struct Profile {
@@ -91,6 +91,8 @@ pub struct ChainSettings {
     pub audit: Audit,
     /// How much text is handed over at once.
     pub output: OutputRules,
+    /// How much each token and agent may ask for.
+    pub limits: Limits,
     /// Links that are there by choice.
     pub middleware: Vec<ListedLink>,
 }
@@ -99,7 +101,7 @@ pub struct ChainSettings {
 #[derive(Clone)]
 pub struct ListedLink {
     table: Arc<MiddlewareTable>,
-    link: Arc<dyn Middleware>,
+    part: Part,
 }
 
 /// A link is its parameters and nothing else.
@@ -151,8 +153,23 @@ impl ChainSettings {
             default_timeout,
             audit: Audit::default(),
             output: OutputRules::default(),
+            limits: Limits::default(),
             middleware: Vec::new(),
         }
+    }
+}
+
+impl ChainSettings {
+    /// What is listed of one kind of rule, in its order.
+    pub(crate) fn rules<R: Rule>(&self) -> Vec<Arc<R>> {
+        let rules = self
+            .middleware
+            .iter()
+            .filter_map(|listed| match &listed.part {
+                Part::Rule(rule) => rule.clone().downcast().ok(),
+                Part::Link(_) => None,
+            });
+        rules.collect()
     }
 }
 
@@ -161,7 +178,7 @@ impl ListedLink {
     pub fn read(table: &MiddlewareTable) -> Result<ListedLink, MiddlewareError> {
         Ok(ListedLink {
             table: Arc::new(table.clone()),
-            link: middleware::read(table)?,
+            part: middleware::read(table)?,
         })
     }
 
@@ -174,8 +191,11 @@ impl ListedLink {
         &self.table.name
     }
 
-    pub(crate) fn link(&self) -> &Arc<dyn Middleware> {
-        &self.link
+    pub(crate) fn link(&self) -> Option<&Arc<dyn Middleware>> {
+        match &self.part {
+            Part::Link(link) => Some(link),
+            Part::Rule(_) => None,
+        }
     }
 }
 

@@ -9,8 +9,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use toolcrib_core::counter::{CallLimit, CounterStep, CounterSteps, Exit};
 use toolcrib_core::store::{CallBook, CallRecord, CustomTool, Level, Recorded, StoreError};
 use toolcrib_store::{CallFilter, Store, StoreUrl};
 
@@ -23,6 +25,9 @@ async fn main() {
         ["change", url, seed] => change(url, seed.parse().unwrap()).await,
         ["die", url, name] => die(url, name).await,
         ["try", url] => try_once(url).await,
+        ["count", url, count, limit] => {
+            count_calls(url, count.parse().unwrap(), limit.parse().unwrap()).await
+        }
         ["fill", folder] => fill(Path::new(folder)).await,
         ["calls", url, count] => calls(url, count.parse().unwrap()).await,
         _ => panic!("{arguments:?}"),
@@ -31,6 +36,60 @@ async fn main() {
 
 async fn open(url: &str) -> Store {
     Store::open(&url.parse().unwrap()).await.unwrap()
+}
+
+/// So many calls, eight at a time, of which every fifth that is let through never starts. Says how many started.
+async fn count_calls(url: &str, count: u64, limit: u64) {
+    let store = open(url).await;
+    let tasks: Vec<_> = (0..8)
+        .map(|task| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let mut started = 0_u64;
+                for n in 0..count / 8 {
+                    let Ok(at_ms) = store.count(steps(limit)).await.unwrap() else {
+                        continue;
+                    };
+                    if (n + task) % 5 > 0 {
+                        started += 1;
+                        continue;
+                    }
+                    let back = steps(limit);
+                    let back = back
+                        .iter()
+                        .map(|(key, step)| (key.clone(), step.undone(at_ms).unwrap()));
+                    store.count_later(back.collect());
+                }
+                started
+            })
+        })
+        .collect();
+    let mut started = 0;
+    for task in tasks {
+        started += task.await.unwrap();
+    }
+    // What nobody waits for is done before what is asked for behind it.
+    store.count(CounterSteps::new()).await.unwrap().unwrap();
+    println!("{started}");
+}
+
+/// What one call of an agent is counted by.
+fn steps(limit: u64) -> CounterSteps {
+    let call = CounterStep::Call {
+        per_minute: Some(limit),
+        bytes_per_day: None,
+    };
+    let thread = CounterStep::ToolCall {
+        tool: "search".into(),
+        run: None,
+        limits: Arc::new([CallLimit {
+            tool: None,
+            thread: Some(limit),
+            run: None,
+            exit: Exit::Continue,
+        }]),
+    };
+    vec![("agent a".into(), call), ("thread t".into(), thread)]
 }
 
 fn tool(name: &str, number: u64) -> CustomTool {
@@ -68,6 +127,8 @@ fn call(n: u64) -> CallRecord {
         error: None,
         duration_us: 1_234,
         output_bytes: 567,
+        marks: Vec::new(),
+        decision: None,
     }
 }
 

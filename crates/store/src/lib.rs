@@ -22,7 +22,7 @@ pub use ownership::Ownership;
 pub use sql::{
     CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Ending, GrantBook, LogState,
     Making, NewToken, Pulse, Retention, Revisions, Signer, Store, StoreUrl, StoreUrlError, Token,
-    Tokens, ToolPage, TrustKind, TrustedPath, Verdict, fingerprint, new_secret,
+    Tokens, ToolPage, TrustKind, TrustedPath, Verdict, counter_path, fingerprint, new_secret,
 };
 pub use toolcrib_core::store::StoreError;
 pub use trust::{TrustBook, Trusted};

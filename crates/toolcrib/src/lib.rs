@@ -5,6 +5,7 @@ use std::process::ExitCode;
 pub mod audit;
 pub mod commands;
 pub mod config;
+mod counters;
 pub mod env;
 pub mod error;
 pub mod failure;

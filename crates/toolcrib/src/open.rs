@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
+use toolcrib_core::middleware::Books;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Crib, ErrorCode, Loading, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung, off_limits};
@@ -16,13 +17,16 @@ use toolcrib_sources::worker::{Limits, Workers};
 use toolcrib_sources::{
     Code, Configuration, Folder, Follow, Forgiven, Needs, Place, Safe, Sources,
 };
-use toolcrib_store::{DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership};
+use toolcrib_store::{
+    DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership, counter_path,
+};
 
 use crate::audit::{Book, LAST_WORDS};
 use crate::config::{
     Flags, Project, Settings, private, profiles, project, project_config, say_why, store_url,
     trust_entries,
 };
+use crate::counters::StoreCounters;
 use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::printer::{Progress, plain};
@@ -111,17 +115,16 @@ fn launcher(env: &Env) -> Result<Launcher, Failure> {
     }
 }
 
-/// The file that trust and grants are kept in, where that lies elsewhere than in the crib's own folders, which are kept
+/// The files that trust, grants and counters are kept in, where they lie elsewhere than in the crib's own folders, which are kept
 /// unwritten as a whole.
 fn records(env: &Env, data: &Path) -> Result<Vec<PathBuf>, Failure> {
     let url = store_url(env, data)?;
     let own = own_folders(env);
     let elsewhere = |path: &&Path| !own.iter().any(|folder| path.starts_with(folder));
     let file = url.path().filter(elsewhere);
-    Ok(file
-        .map(|path| env.directory.join(path))
-        .into_iter()
-        .collect())
+    let files = file.map(|path: &Path| [path.to_owned(), counter_path(path)]);
+    let files = files.into_iter().flatten();
+    Ok(files.map(|path| env.directory.join(path)).collect())
 }
 
 /// What no tool writes, to which the crib's own program belongs, wherever it lies.
@@ -228,11 +231,14 @@ impl Opened {
         say_why(&mut settings.folders, &trust);
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
         let book = Arc::new(Book::new(store.clone()));
-        let crib = Arc::new(Crib::with_book(
+        let crib = Arc::new(Crib::with_books(
             outputs.clone(),
             crate::now_ms,
             profiles(&settings),
-            Some(book.clone()),
+            Books {
+                calls: Some(book.clone()),
+                counters: Some(Arc::new(StoreCounters::new(store.clone()))),
+            },
         ));
         // Nobody has looked for tools yet, and nobody is to be told that there are none.
         crib.set_loading(Loading::Opening);

@@ -24,6 +24,10 @@ pub struct SurfaceCall {
 #[derive(Debug, Default)]
 pub struct ClientIds {
     pub call: Option<String>,
+    /// The conversation, which goes on over runs.
+    pub thread: Option<String>,
+    /// The run of it that limits are counted in.
+    pub run: Option<String>,
     pub session: Option<String>,
     pub message: Option<String>,
 }
@@ -46,6 +50,8 @@ impl SurfaceCall {
     pub fn with_ids(mut self, ids: ClientIds) -> SurfaceCall {
         self.ids = ClientIds {
             call: ids.call.map(bounded),
+            thread: ids.thread.map(bounded),
+            run: ids.run.map(bounded),
             session: ids.session.map(bounded),
             message: ids.message.map(bounded),
         };
@@ -104,11 +110,15 @@ impl SurfaceCall {
     pub fn request(self, project: Option<Arc<Path>>) -> Request {
         let ClientIds {
             call,
+            thread,
+            run,
             session,
             message,
         } = self.ids;
         let mut context = Context::new(call.map_or_else(|| self.id.clone(), Arc::from));
         context.record_id = Some(self.id);
+        context.thread = thread.map(Arc::from);
+        context.run = run.map(Arc::from);
         context.session_id = session.map(Arc::from);
         // A client that tells of no message has one for each call.
         context.message_id = Some(message.map_or_else(|| context.call_id.clone(), Arc::from));
@@ -145,16 +155,20 @@ mod tests {
         let call = SurfaceCall::new(Caller::new("test"), "t", Object::default());
         let call = call.with_ids(ClientIds {
             call: long(),
+            thread: long(),
+            run: long(),
             session: long(),
             message: long(),
         });
         let context = call.request(None).context;
         let ids = [
             Some(context.call_id),
+            context.thread,
+            context.run,
             context.session_id,
             context.message_id,
         ];
         assert!(ids.iter().flatten().all(|id| id.len() <= MAX_ID));
-        assert_eq!(ids.iter().flatten().count(), 3);
+        assert_eq!(ids.iter().flatten().count(), 5);
     }
 }

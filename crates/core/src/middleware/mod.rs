@@ -7,31 +7,40 @@
 //! A link holds its parameters and nothing else. New settings make new links, so what a link counts or remembers is
 //! kept by the crib ([`Shared::state`]).
 
+use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::counter::MemoryCounters;
 use crate::profile::{ChainSettings, MiddlewareError, MiddlewareTable};
 use crate::registry::Clock;
 use crate::slots::Slots;
-use crate::store::CallBook;
+use crate::store::{CallBook, Counters};
 use crate::{BoxFuture, Call, CallResult, Events, Outputs};
 
 mod authorize;
+mod count;
 mod cover;
 mod fit;
+mod keys;
 #[cfg(test)]
 mod made_up;
+mod names;
 mod pii;
 mod record;
 mod redact;
+mod refusal;
 mod retry;
+mod slot;
 mod timeout;
 mod trace;
 mod trim;
 mod validate;
 
+use names::nearest;
 pub(crate) use record::{record_given_up, record_unknown};
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
@@ -46,9 +55,14 @@ const ORDER: &[ChainLink] = &[
     // Outside of `redact`, so that it sees an outcome whose secrets are hidden already, and tears none apart.
     listed::<pii::Pii>(),
     always::<redact::Redact>(),
-    // limit · approve
+    rule::<count::ToolCallLimit>(),
+    when::<count::Count>(),
+    // approve
     #[cfg(test)]
     listed::<made_up::Ration>(),
+    // Behind `approve`: a call that waits for a person holds no place.
+    when::<slot::Slot>(),
+    rule::<retry::ToolRetry>(),
     always::<retry::Retry>(),
     always::<timeout::Timeout>(),
 ];
@@ -69,13 +83,34 @@ trait Listed: Middleware + DeserializeOwned + 'static {
     const NAME: &'static str;
 }
 
+/// A link that a chain has where its settings ask for it.
+trait When: Middleware + Sized + 'static {
+    fn of(settings: &ChainSettings) -> Option<Self>;
+}
+
+/// What settings list and is no link of its own: one link of the chain goes by all of its kind
+/// ([`ChainSettings::rules`]).
+pub(crate) trait Rule: DeserializeOwned + Send + Sync + 'static {
+    /// What settings call it.
+    const NAME: &'static str;
+}
+
 /// Where the links of one kind stand.
 enum ChainLink {
     Always(fn(&ChainSettings) -> Arc<dyn Middleware>),
-    Listed(&'static str, fn(Value) -> ReadLink),
+    When(fn(&ChainSettings) -> Option<Arc<dyn Middleware>>),
+    Listed(&'static str, ReadPart),
+    Rule(&'static str, ReadPart),
 }
 
-type ReadLink = serde_json::Result<Arc<dyn Middleware>>;
+type ReadPart = fn(Value) -> serde_json::Result<Part>;
+
+/// What a table of settings is read as.
+#[derive(Clone)]
+pub(crate) enum Part {
+    Link(Arc<dyn Middleware>),
+    Rule(Arc<dyn Any + Send + Sync>),
+}
 
 const fn always<L: Always>() -> ChainLink {
     ChainLink::Always(|settings| Arc::new(L::of(settings)))
@@ -84,26 +119,45 @@ const fn always<L: Always>() -> ChainLink {
 const fn listed<L: Listed>() -> ChainLink {
     ChainLink::Listed(L::NAME, |parameters| {
         let link: L = serde_json::from_value(parameters)?;
-        Ok(Arc::new(link))
+        Ok(Part::Link(Arc::new(link)))
     })
 }
 
 /// What settings may list.
 pub fn names() -> Vec<&'static str> {
-    let names = ORDER.iter().filter_map(|place| match place {
-        ChainLink::Listed(name, _) => Some(*name),
-        ChainLink::Always(_) => None,
-    });
-    names.collect()
+    let listed = ORDER.iter().filter_map(ChainLink::listed);
+    listed.map(|(name, _)| name).collect()
 }
 
-/// Makes the link that a table of settings asks for.
-pub(crate) fn read(table: &MiddlewareTable) -> Result<Arc<dyn Middleware>, MiddlewareError> {
-    let read = ORDER.iter().find_map(|place| match place {
-        ChainLink::Listed(name, read) => (*name == table.name).then_some(read),
-        ChainLink::Always(_) => None,
-    });
-    let read = read.ok_or_else(|| MiddlewareError::Unknown(table.name.clone()))?;
+const fn when<L: When>() -> ChainLink {
+    ChainLink::When(|settings| {
+        let link = L::of(settings)?;
+        Some(Arc::new(link))
+    })
+}
+
+const fn rule<R: Rule>() -> ChainLink {
+    ChainLink::Rule(R::NAME, |parameters| {
+        let rule: R = serde_json::from_value(parameters)?;
+        Ok(Part::Rule(Arc::new(rule)))
+    })
+}
+
+impl ChainLink {
+    /// What settings call it, where they list it, and how it is read.
+    fn listed(&self) -> Option<(&'static str, ReadPart)> {
+        match self {
+            ChainLink::Listed(name, read) | ChainLink::Rule(name, read) => Some((name, *read)),
+            ChainLink::Always(_) | ChainLink::When(_) => None,
+        }
+    }
+}
+
+/// Makes what a table of settings asks for.
+pub(crate) fn read(table: &MiddlewareTable) -> Result<Part, MiddlewareError> {
+    let mut known = ORDER.iter().filter_map(ChainLink::listed);
+    let found = known.find(|(name, _)| *name == table.name);
+    let (_, read) = found.ok_or_else(|| MiddlewareError::Unknown(table.name.clone()))?;
     let parameters = Value::Object(table.parameters.clone());
     read(parameters).map_err(|error| MiddlewareError::Parameters {
         name: table.name.clone(),
@@ -120,14 +174,8 @@ fn with_nearest(reason: String) -> String {
     else {
         return reason;
     };
-    let scored = known
-        .iter()
-        .map(|name| (strsim::jaro_winkler(name, unknown), name));
-    let best = scored
-        .filter(|(score, _)| *score > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((_, near)) => format!("{reason}; did you mean `{near}`?"),
+    match nearest(unknown, known.iter().copied()) {
+        Some(near) => format!("{reason}; did you mean `{near}`?"),
         None => reason,
     }
 }
@@ -138,10 +186,12 @@ pub(crate) fn chain(settings: &ChainSettings) -> Vec<Arc<dyn Middleware>> {
     for place in ORDER {
         match place {
             ChainLink::Always(make) => chain.push(make(settings)),
+            ChainLink::When(make) => chain.extend(make(settings)),
             ChainLink::Listed(name, _) => {
                 let of_name = settings.middleware.iter().filter(|one| one.name() == *name);
-                chain.extend(of_name.map(|one| one.link().clone()));
+                chain.extend(of_name.filter_map(|one| one.link().cloned()));
             }
+            ChainLink::Rule(..) => {}
         }
     }
     chain
@@ -171,10 +221,26 @@ impl<'a> Next<'a> {
             Some((link, rest)) => link.handle(call, Next { rest, ..self }),
             None => Box::pin(async move {
                 let run = call.tool.run.clone();
-                run.run(call).await
+                let Some(started) = call.context.started.clone() else {
+                    return run.run(call).await;
+                };
+                let before = started.swap(true, Ordering::Relaxed);
+                let result = run.run(call).await;
+                if result.as_ref().is_err_and(|error| error.unreached) {
+                    started.store(before, Ordering::Relaxed);
+                }
+                result
             }),
         }
     }
+}
+
+/// Where calls are written down, and what they are counted in.
+#[derive(Clone, Default)]
+pub struct Books {
+    pub calls: Option<Arc<dyn CallBook>>,
+    /// The crib's own memory where there are none.
+    pub counters: Option<Arc<dyn Counters>>,
 }
 
 /// What links use and no chain owns: it outlives every change of settings.
@@ -183,16 +249,19 @@ pub(crate) struct Shared {
     pub outputs: Arc<dyn Outputs>,
     pub clock: Clock,
     pub book: Option<Arc<dyn CallBook>>,
+    pub counters: Arc<dyn Counters>,
     state: Slots,
 }
 
 impl Shared {
-    pub fn new(outputs: Arc<dyn Outputs>, clock: Clock, book: Option<Arc<dyn CallBook>>) -> Shared {
+    pub fn new(outputs: Arc<dyn Outputs>, clock: Clock, books: Books) -> Shared {
+        let Books { calls, counters } = books;
         Shared {
             events: Events::default(),
             outputs,
             clock,
-            book,
+            book: calls,
+            counters: counters.unwrap_or_else(|| Arc::new(MemoryCounters::new(clock))),
             state: Slots::default(),
         }
     }

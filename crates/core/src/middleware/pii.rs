@@ -10,6 +10,7 @@ use toolcrib_pii::{DetectError, Detectors, PiiStream, Strategy, safe_end};
 
 use super::cover::{Cover as _, cover_error, cover_outcome, cover_progress};
 use super::{Listed, Middleware, Next};
+use crate::call::Deed;
 use crate::outputs::Whole;
 use crate::store::CallBook;
 use crate::{BoxFuture, Call, CallError, CallResult, ErrorCode, Object, Outcome, Outputs};
@@ -151,10 +152,30 @@ impl Middleware for Pii {
             let result = next.run(call).await;
             let (outputs, owner) = (&*shared.outputs, &*call.caller.agent);
             let book = shared.book.as_deref();
-            match result {
-                Ok(outcome) => self.rules.outcome(outcome, outputs, owner, book).await,
-                Err(error) => Err(self.rules.error(error, book)),
+            let mut counts = Counts::new();
+            let (changed, result) = match result {
+                Ok(outcome) => {
+                    let covered = self
+                        .rules
+                        .outcome(outcome, outputs, owner, book, &mut counts);
+                    let covered = covered.await;
+                    (!counts.is_empty(), covered)
+                }
+                Err(error) => {
+                    let covered = self.rules.error(error.clone(), book);
+                    (covered != error, Err(covered))
+                }
+            };
+            if changed {
+                let refused = result.is_err() && !counts.is_empty();
+                let deed = if refused {
+                    Deed::Refused
+                } else {
+                    Deed::Changed
+                };
+                call.context.mark(Pii::NAME, deed);
             }
+            result
         })
     }
 }
@@ -165,8 +186,12 @@ impl PiiRules {
         let cover = PiiCover::new(&self.detectors, self.strategy, &hash);
         cover.object(&mut call.arguments);
         let counts = cover.end().map_err(unsearched);
+        if counts.as_ref().is_ok_and(|counts| !counts.is_empty()) && !self.blocks() {
+            call.context.mark(Pii::NAME, Deed::Changed);
+        }
         let judged = counts.and_then(|counts| self.judge(&counts, Side::Arguments));
         judged.map_err(|error| {
+            call.context.mark(Pii::NAME, Deed::Refused);
             // Who blocks wants nobody to read them.
             call.arguments = Object::default();
             error.unreached()
@@ -179,14 +204,14 @@ impl PiiRules {
         outputs: &dyn Outputs,
         owner: &str,
         book: Option<&dyn CallBook>,
+        counts: &mut Counts,
     ) -> CallResult {
-        let mut counts = Counts::new();
         if let Some(whole) = outcome.whole.take() {
             let hash = |kind: &str, value: &str| hash(book, kind, value);
             let stream = PiiStream::new(&self.detectors, self.strategy, &hash);
             match cover_whole(stream, outputs, owner, &whole).await {
                 Ok((kept, found)) => {
-                    counts = found;
+                    *counts = found;
                     if kept.id != whole.id {
                         forget(outputs, owner, &whole).await;
                     }
@@ -208,8 +233,8 @@ impl PiiRules {
         let judged = found.and_then(|found| {
             found
                 .iter()
-                .for_each(|(kind, count)| add(&mut counts, kind, *count));
-            self.judge(&counts, Side::Outcome)
+                .for_each(|(kind, count)| add(counts, kind, *count));
+            self.judge(counts, Side::Outcome)
         });
         if judged.is_err()
             && let Some(whole) = &outcome.whole
@@ -249,8 +274,12 @@ impl PiiRules {
         }
     }
 
+    fn blocks(&self) -> bool {
+        self.strategy == Strategy::Block
+    }
+
     fn judge(&self, counts: &Counts, side: Side) -> Result<(), CallError> {
-        if self.strategy != Strategy::Block || counts.is_empty() {
+        if !self.blocks() || counts.is_empty() {
             return Ok(());
         }
         let found = counts

@@ -170,6 +170,8 @@ impl<'a> Entry<'a> {
             duration_us: u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX),
             ..blank(caller, context, self.at_ms)
         };
+        record.marks.clone_from(&context.marks);
+        record.decision.clone_from(&context.decision);
         if context.admitted {
             record.argument_hash = self.book.argument_hash(arguments);
         }
@@ -233,6 +235,8 @@ fn blank(caller: &Caller, context: &Context, at_ms: u64) -> CallRecord {
         error: None,
         duration_us: 0,
         output_bytes: 0,
+        marks: Vec::new(),
+        decision: None,
     }
 }
 

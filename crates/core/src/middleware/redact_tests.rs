@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::json;
 
 use super::*;
-use crate::middleware::Shared;
+use crate::middleware::{Books, Shared};
 use crate::testing::{NoOutputs, tool};
 use crate::{Attachment, AttachmentKind, CallError, Caller, Context, Outcome, Progress, Run, Tool};
 
@@ -56,7 +56,7 @@ fn call(run: impl Run + 'static, told: &Arc<Mutex<Vec<Progress>>>) -> Call {
 }
 
 async fn run(call: &mut Call) -> CallResult {
-    let shared = Shared::new(Arc::new(NoOutputs), || 7, None);
+    let shared = Shared::new(Arc::new(NoOutputs), || 7, Books::default());
     Next::new(&[Arc::new(Redact)], &shared).run(call).await
 }
 

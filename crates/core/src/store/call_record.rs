@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::StoreError;
+use crate::call::{Decision, Mark};
 use crate::{BoxFuture, ErrorCode, Object};
 
 /// How a call ended on one of its three levels: the way here and back (transport), the chain (protocol), the tool.
@@ -66,6 +67,10 @@ pub struct CallRecord {
     pub error: Option<ErrorCode>,
     pub duration_us: u64,
     pub output_bytes: u64,
+    /// What links of the chain did to it.
+    pub marks: Vec<Mark>,
+    /// Who decided about it, where somebody did.
+    pub decision: Option<Decision>,
 }
 
 /// What became of a record that was handed over without waiting.

@@ -1,12 +1,14 @@
 //! What the crib asks to be remembered, as traits and records: the store answers them, and `core` touches no disk.
 
 mod call_record;
+mod counters;
 mod custom_tool;
 mod worker_memory;
 
 use std::path::Path;
 
 pub use call_record::{CallBook, CallRecord, Level, Recorded, UNFINISHED};
+pub use counters::Counters;
 pub use custom_tool::{CustomTool, EnvVars, RegisteredHealth, RegisteredStatus, Registrations};
 pub use worker_memory::{Descriptions, Forgetful, Logs};
 

@@ -13,6 +13,7 @@ use toolcrib_core::store::{CallRecord, StoreError, UNFINISHED};
 
 use super::call_log::{Ask, BATCH, Tally};
 use super::db::Db;
+use super::marks;
 use super::value::{Bound, values};
 
 /// How long a record waits for others to be written with.
@@ -22,7 +23,7 @@ const REST: Duration = Duration::from_millis(500);
 /// What a name may take; they come from clients.
 const LONGEST: usize = 512;
 
-const COLUMNS: usize = 17;
+const COLUMNS: usize = 21;
 /// Rows per statement: as many as make the way to the database cheap.
 const ROWS: usize = 50;
 /// The same statement for one row and for many. What is written stays, but for the beginning of a call whose end comes.
@@ -38,10 +39,11 @@ fn insert(rows: usize) -> Arc<str> {
     let rows: Vec<String> = (0..rows).map(row).collect();
     let text = format!(
         "INSERT INTO calls (id, at_ms, client, agent, session, token, tool, tool_version, tool_hash, argument_hash, \
-         transport, protocol, outcome, error, duration_us, output_bytes, project) VALUES {} ON CONFLICT (id) DO UPDATE SET \
+         transport, protocol, outcome, error, duration_us, output_bytes, project, middleware, approver, decided_at, decision) VALUES {} ON CONFLICT (id) DO UPDATE SET \
          argument_hash = excluded.argument_hash, transport = excluded.transport, protocol = excluded.protocol, \
          outcome = excluded.outcome, error = excluded.error, duration_us = excluded.duration_us, \
-         output_bytes = excluded.output_bytes WHERE calls.transport = '{UNFINISHED}'",
+         output_bytes = excluded.output_bytes, middleware = excluded.middleware, approver = excluded.approver, \
+         decided_at = excluded.decided_at, decision = excluded.decision WHERE calls.transport = '{UNFINISHED}'",
         rows.join(", ")
     );
     text.into()
@@ -225,11 +227,13 @@ impl Writer {
 /// A record whose texts the store takes, whatever a client put into them: one odd name must not hold up the others.
 struct Row<'a> {
     record: &'a CallRecord,
-    texts: [Option<Cow<'a, str>>; 9],
+    texts: [Option<Cow<'a, str>>; 12],
 }
 
 impl<'a> Row<'a> {
     fn of(record: &'a CallRecord) -> Row<'a> {
+        let marks = marks::written(&record.marks);
+        let decision = record.decision.as_ref();
         let texts = [
             Some(&*record.client),
             Some(&*record.agent),
@@ -240,10 +244,14 @@ impl<'a> Row<'a> {
             record.transport.as_word(),
             record.protocol.as_word(),
             record.outcome.as_word(),
+            decision.map(|decision| &*decision.approver),
+            decision.map(|decision| &*decision.how),
         ];
+        let [a, b, c, d, e, f, g, h, i, j, k] = texts.map(|text| text.map(tame));
+        let marks = marks.map(Cow::Owned);
         Row {
             record,
-            texts: texts.map(|text| text.map(tame)),
+            texts: [a, b, c, d, e, f, g, h, i, j, k, marks],
         }
     }
 
@@ -259,6 +267,9 @@ impl<'a> Row<'a> {
             transport,
             protocol,
             outcome,
+            approver,
+            how,
+            marks,
         ] = self.texts.each_ref().map(Option::as_deref);
         *values![
             &*record.id,
@@ -278,6 +289,10 @@ impl<'a> Row<'a> {
             record.duration_us,
             record.output_bytes,
             record.project.as_deref(),
+            marks,
+            approver,
+            record.decision.as_ref().map(|decision| decision.at_ms),
+            how,
         ]
     }
 }

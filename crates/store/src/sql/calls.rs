@@ -7,6 +7,7 @@ use toolcrib_core::ErrorCode;
 use toolcrib_core::store::{CallRecord, Level, StoreError};
 
 use super::db::Db;
+use super::marks;
 use super::now_ms;
 use super::value::{Line, Unreadable, values};
 
@@ -251,5 +252,7 @@ fn read(row: &Line) -> Result<CallRecord, Unreadable> {
         error: error.and_then(|code| ErrorCode::parse(&code)),
         duration_us: row.number("duration_us")?,
         output_bytes: row.number("output_bytes")?,
+        marks: marks::read(row.maybe_text("middleware")?),
+        decision: marks::decision(row)?,
     })
 }

@@ -12,13 +12,14 @@ use super::tx::Tx;
 use super::value::{Line, values};
 use crate::file::hex;
 
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_grant_origins.sql"),
     include_str!("../../migrations/0003_trust_ownership.sql"),
     include_str!("../../migrations/0004_unused_tables.sql"),
     include_str!("../../migrations/0005_call_projects.sql"),
     include_str!("../../migrations/0006_token_makers.sql"),
+    include_str!("../../migrations/0007_limits.sql"),
 ];
 const KNOWN: u32 = STEPS.len() as u32;
 

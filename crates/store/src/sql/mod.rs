@@ -8,12 +8,15 @@ mod call_log;
 mod call_writer;
 mod calls;
 mod changes;
+mod counter_file;
+mod counter_queue;
 mod custom_tools;
 mod database_file;
 mod db;
 mod error;
 mod grants;
 mod hash;
+mod marks;
 mod migrate;
 mod tokens;
 mod trusted;
@@ -29,6 +32,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use toolcrib_core::Object;
+use toolcrib_core::counter::{CountVerdict, CounterSteps};
 use toolcrib_core::store::StoreError;
 
 pub use call_log::{CallLog, LogState};
@@ -43,8 +47,11 @@ pub use trusted::{TrustKind, TrustedPath};
 pub use url::{StoreUrl, StoreUrlError};
 
 use changes::Follow;
+use counter_file::CounterFile;
+pub use counter_file::counter_path;
+use counter_queue::CounterQueue;
 use database_file::DatabaseFile;
-use db::Db;
+use db::{Db, Pools};
 use error::StoreLocation;
 use hash::ArgumentKey;
 use trusted::TrustedPaths;
@@ -64,6 +71,13 @@ struct Opened {
     /// When it last answered.
     heard: Arc<Mutex<Instant>>,
     follower: OnceLock<Follower>,
+    counters: OnceLock<StoreCounters>,
+}
+
+/// What calls are counted in: a second file beside a store that is a file, a table of a server's.
+enum StoreCounters {
+    File(Arc<CounterFile>),
+    Server(CounterQueue),
 }
 
 struct Follower {
@@ -143,6 +157,7 @@ impl Store {
             at_open,
             heard: Arc::new(Mutex::new(Instant::now())),
             follower: OnceLock::new(),
+            counters: OnceLock::new(),
         });
         let mut all = lock(&OPEN);
         all.retain(|one| one.strong_count() > 0);
@@ -185,6 +200,33 @@ impl Store {
 
     pub fn tokens(&self) -> Tokens {
         Tokens::new(self.db())
+    }
+
+    /// Takes steps with counters, or none of them. Must be called within a runtime.
+    pub async fn count(&self, steps: CounterSteps) -> Result<CountVerdict, StoreError> {
+        match self.counters() {
+            StoreCounters::File(file) => file.ask(steps).await,
+            StoreCounters::Server(queue) => queue.ask(steps).await,
+        }
+    }
+
+    /// The same for steps that nothing refuses, and nobody waits for.
+    pub fn count_later(&self, steps: CounterSteps) {
+        match self.counters() {
+            StoreCounters::File(file) => file.tell(steps),
+            StoreCounters::Server(queue) => queue.tell(steps),
+        }
+    }
+
+    fn counters(&self) -> &StoreCounters {
+        let db = &self.0.db;
+        self.0.counters.get_or_init(|| match db.pools() {
+            Pools::Sqlite { file, .. } => {
+                let file = CounterFile::beside(file.path(), db.place().clone());
+                StoreCounters::File(Arc::new(file))
+            }
+            Pools::Postgres(_) => StoreCounters::Server(CounterQueue::start(db.clone())),
+        })
     }
 
     /// Signs with a key that all processes on this store share, for one purpose.

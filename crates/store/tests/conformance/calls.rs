@@ -1,10 +1,18 @@
 //! The record of calls: written off the path, read by page, let go when old.
 
 use toolcrib_core::ErrorCode;
+use toolcrib_core::call::{Decision, Deed, Mark};
 use toolcrib_core::store::{CallBook, CallRecord, Level, Recorded, UNFINISHED};
 use toolcrib_store::{CallCursor, CallFilter, Ending, Retention};
 
 use crate::support::{SOON, Site, until};
+
+fn mark(middleware: &'static str, deed: Deed) -> Mark {
+    Mark {
+        middleware: middleware.into(),
+        deed,
+    }
+}
 
 pub fn call(n: u64, tool: &str) -> CallRecord {
     CallRecord {
@@ -25,6 +33,15 @@ pub fn call(n: u64, tool: &str) -> CallRecord {
         error: None,
         duration_us: n,
         output_bytes: 2 * n,
+        marks: vec![
+            mark("pii", Deed::Changed),
+            mark("tool_retry", Deed::Delayed),
+        ],
+        decision: Some(Decision {
+            approver: "owner".into(),
+            at_ms: 1_700_000_000_000 + n,
+            how: "approve".into(),
+        }),
     }
 }
 
@@ -75,6 +92,8 @@ pub async fn the_end_of_a_call_completes_its_beginning(site: Site) {
         outcome: Level::Unreached,
         duration_us: 0,
         output_bytes: 0,
+        marks: Vec::new(),
+        decision: None,
         ..ended.clone()
     };
     let written = async || store.calls().get(&ended.id).await.unwrap().unwrap();

@@ -11,6 +11,7 @@
 
 mod calls;
 mod copies;
+mod counters;
 mod crash;
 mod disk;
 mod opening;
@@ -67,6 +68,10 @@ on_both! {
         many_open_a_new_store_at_once
         hashes_are_of_this_store
         a_write_given_up_leaves_nothing;
+    counters:
+        limits_are_exact_across_processes
+        who_gives_up_is_not_counted
+        a_counter_is_kept;
     crash:
         acknowledged_changes_survive_kill_9;
 }

@@ -125,9 +125,10 @@ impl Shown {
             }
             return;
         }
+        // Columns that would be empty or the same all over are left out.
+        let noted = list.calls.iter().any(|call| !call.notes().is_empty());
         let row = |call: &RecordView| {
             let project = call.project.as_deref().unwrap_or("-").to_owned();
-            let project = self.all_projects.then_some(project);
             let mut row = vec![
                 second(&call.timestamp),
                 call.tool.clone(),
@@ -135,24 +136,25 @@ impl Shown {
                 format!("{:.1} ms", call.duration_ms),
                 call.client.clone(),
                 call.agent.clone(),
-                call.id.clone(),
             ];
-            row.extend(project);
+            row.extend(noted.then(|| call.notes()));
+            row.push(call.id.clone());
+            row.extend(self.all_projects.then_some(project));
             row
         };
-        let columns = [
+        let mut columns = vec![
             Column::whole("time"),
             Column::whole("tool"),
             Column::whole("outcome"),
             Column::spare("took", 4),
             Column::spare("client", 3),
             Column::spare("agent", 1),
-            Column::spare("id", 2),
-            Column::whole("project"),
         ];
-        let columns = &columns[..if self.all_projects { 8 } else { 7 }];
+        columns.extend(noted.then(|| Column::whole("middleware")));
+        columns.push(Column::spare("id", 2));
+        columns.extend(self.all_projects.then(|| Column::whole("project")));
         let rows: Vec<_> = list.calls.iter().map(row).collect();
-        printer.table(columns, &rows);
+        printer.table(&columns, &rows);
         if list.next.is_some() {
             printer.note("there are more: `--limit` shows them");
         }
@@ -166,14 +168,15 @@ fn print_line(scene: &Scene, call: &RecordView) {
     }
     let took = format!("{:.1} ms", call.duration_ms);
     let line = format!(
-        "{}  {:<24} {:<18} {took:>12}  {}  {}",
+        "{}  {:<24} {:<18} {took:>12}  {}  {}  {}",
         second(&call.timestamp),
         call.tool,
         call.ending(),
         call.client,
-        call.id
+        call.id,
+        call.notes()
     );
-    scene.printer.line(crate::printer::plain(&line));
+    scene.printer.line(crate::printer::plain(line.trim_end()));
 }
 
 /// A moment without its fraction.

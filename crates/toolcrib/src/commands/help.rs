@@ -23,7 +23,7 @@ macro_rules! guide {
     };
 }
 /// The guides, by the name of their file, and the protocol that programs speak.
-pub const GUIDES: [(&str, &str); 20] = [
+pub const GUIDES: [(&str, &str); 21] = [
     guide!("first-tool"),
     guide!("python-tool"),
     guide!("typescript-tool"),
@@ -38,6 +38,7 @@ pub const GUIDES: [(&str, &str); 20] = [
     guide!("secrets"),
     guide!("agents"),
     guide!("profiles"),
+    guide!("middleware"),
     guide!("serve-and-rest"),
     guide!("tokens"),
     guide!("audit-and-logs"),

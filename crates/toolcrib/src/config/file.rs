@@ -14,6 +14,7 @@ use toml::Spanned;
 use super::ConfigError;
 use super::agents::{self, AgentSection};
 use super::audit::{AuditForm, AuditSection, either};
+use super::limits::LimitsSection;
 use super::secrets::SecretSection;
 
 /// No settings are longer.
@@ -102,6 +103,8 @@ pub struct ConfigFile {
     pub outputs: Option<OutputsSection>,
     /// How much text of one call is handed over at once; the rest is read with `read-output`.
     pub output_limit: Option<OutputLimitSection>,
+    /// How much each token and each agent may ask for. User's file only.
+    pub limits: Option<LimitsSection>,
 }
 
 /// How much text of one call is handed over at once.

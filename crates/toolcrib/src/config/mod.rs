@@ -6,6 +6,7 @@ pub mod agents;
 pub mod audit;
 pub mod file;
 mod folders;
+pub(crate) mod limits;
 mod output_limit;
 pub mod private;
 mod profiles;

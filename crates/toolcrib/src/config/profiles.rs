@@ -16,6 +16,7 @@ pub fn profiles(settings: &Settings) -> Profiles {
     let all = ChainSettings {
         audit: settings.audit,
         output: settings.output_limit.clone(),
+        limits: settings.limits.clone(),
         ..ChainSettings::new(settings.default_timeout)
     };
     of(&settings.agents, &all)

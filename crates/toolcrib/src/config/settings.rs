@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use toolcrib_core::{Audit, OutputRules, Scope};
+use toolcrib_core::{Audit, Limits, OutputRules, Scope};
 use toolcrib_sandbox::Consent;
 use toolcrib_sources::builtin::NAMES;
 use toolcrib_sources::script::Scan;
@@ -16,6 +16,7 @@ use super::agents::{AgentSettings, agents};
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
 use super::folders::{expand, folders};
+use super::limits::limits;
 use super::output_limit::output_rules;
 use super::private::{check_named, real, user_config};
 use super::tighten::{at_most, tightening_only};
@@ -64,6 +65,8 @@ pub struct Settings {
     pub outputs: OutputLimits,
     /// How much text is handed over at once.
     pub output_limit: OutputRules,
+    /// How much each token and agent may ask for.
+    pub limits: Limits,
     pub audit: Audit,
     /// How long calls stay on record.
     pub retention: Retention,
@@ -116,6 +119,7 @@ impl Settings {
             secrets: _,
             audit: _,
             output_limit: _,
+            limits: _,
             agents: _,
             folders: _,
         } = self;
@@ -213,6 +217,7 @@ impl Settings {
             })?,
             outputs: output_limits(&user, &own),
             output_limit: output_rules(&user, &own),
+            limits: limits(&user),
             audit: match audit_variable(env)?.or(user_audit.mode) {
                 Some(AuditMode::Required) => Audit::Required,
                 Some(AuditMode::BestEffort) | None => Audit::BestEffort,

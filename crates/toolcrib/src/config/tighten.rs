@@ -37,7 +37,7 @@ pub(super) fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile
 
 /// Each thing that a project may not say, whether it does, and why it may not.
 #[rustfmt::skip]
-fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 18] {
+fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 19] {
     let limits = own.output_limit.as_ref();
     let by_name = limits.is_some_and(|limits| limits.clients.is_some() || limits.agents.is_some());
     let opens = own.agents.iter().flatten().any(|(_, agent)| agent.mode == Some(ModeWord::Primary));
@@ -59,6 +59,7 @@ fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 18] {
         (own.host.is_some(), "host", "a project may not decide where the crib listens"),
         (own.port.is_some(), "port", "a project may not decide where the crib listens"),
         (by_name, "output_limit.clients, output_limit.agents", "a project may lower the limit for all alone"),
+        (own.limits.is_some(), "limits", "a project may not decide how much is counted for your tokens and agents"),
         (opens, "mode = \"primary\"", "a project may only say \"subagent\""),
         (quota, "outputs.quota_bytes", "a project may not decide how much disk is used"),
     ]

@@ -55,6 +55,8 @@ pub fn ids(meta: impl Fn(&str) -> Option<Value>) -> ClientIds {
     let of_codex = |key: &str| codex.as_ref()?.get(key)?.as_str().map(str::to_owned);
     ClientIds {
         call: text("claudecode/toolUseId"),
+        thread: text("toolcrib/thread").or_else(|| of_codex("thread_id")),
+        run: text("toolcrib/run"),
         session: of_codex("session_id").or_else(|| text("toolcrib/run")),
         message: of_codex("turn_id"),
     }

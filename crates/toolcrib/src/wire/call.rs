@@ -15,9 +15,10 @@ pub struct CallBody {
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, Value>)]
     pub arguments: Object,
-    /// The run that this call belongs to; used as `sessionId` if that is not given.
+    /// The run that this call belongs to, in which `run_limit` counts; used as `sessionId` if that is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
+    /// The conversation that this call belongs to, in which `thread_limit` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! Calls on record, as they go over the wire.
 
 use serde::{Deserialize, Serialize};
+use toolcrib_core::call::{Decision, Mark};
 use toolcrib_core::store::{CallRecord, Level};
 use toolcrib_store::CallPage;
 use utoipa::ToSchema;
@@ -49,6 +50,36 @@ pub struct RecordView {
     pub duration_ms: f64,
     /// How much text was handed over.
     pub output_bytes: u64,
+    /// What middleware did to the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub middleware: Vec<MarkView>,
+    /// Who decided about the call, where somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<DecisionView>,
+}
+
+/// What one middleware did to a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MarkView {
+    #[schema(example = "pii")]
+    pub name: String,
+    /// `changed`, `delayed` or `refused`.
+    #[schema(example = "changed")]
+    pub did: String,
+}
+
+/// What a person said about a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionView {
+    /// Who decided.
+    #[schema(example = "owner")]
+    pub approver: String,
+    #[schema(format = DateTime)]
+    pub timestamp: String,
+    /// `approve`, `edit`, `reject` or `respond`.
+    #[schema(example = "approve")]
+    pub how: String,
 }
 
 impl RecordView {
@@ -58,6 +89,17 @@ impl RecordView {
             .into_iter()
             .find(|level| *level != "ok" && *level != UNREACHED)
             .map_or("ok", String::as_str)
+    }
+}
+
+impl RecordView {
+    /// What middleware did to it and who decided, in a few words; nothing where nobody did.
+    pub fn notes(&self) -> String {
+        let marks = self.middleware.iter();
+        let marks = marks.map(|mark| format!("{} {}", mark.name, mark.did));
+        let decided = self.decision.iter();
+        let decided = decided.map(|one| format!("{} by {}", one.how, one.approver));
+        marks.chain(decided).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -85,6 +127,27 @@ impl From<&CallRecord> for RecordView {
             error: record.error.map(|code| code.as_str().to_owned()),
             duration_ms: record.duration_us as f64 / 1_000.0,
             output_bytes: record.output_bytes,
+            middleware: record.marks.iter().map(MarkView::from).collect(),
+            decision: record.decision.as_ref().map(DecisionView::from),
+        }
+    }
+}
+
+impl From<&Mark> for MarkView {
+    fn from(mark: &Mark) -> MarkView {
+        MarkView {
+            name: mark.middleware.to_string(),
+            did: mark.deed.as_str().to_owned(),
+        }
+    }
+}
+
+impl From<&Decision> for DecisionView {
+    fn from(decision: &Decision) -> DecisionView {
+        DecisionView {
+            approver: decision.approver.to_string(),
+            timestamp: rfc3339(decision.at_ms),
+            how: decision.how.to_string(),
         }
     }
 }

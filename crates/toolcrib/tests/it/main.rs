@@ -28,6 +28,7 @@ mod injection;
 mod installs;
 mod last_good;
 mod leftovers;
+mod limits;
 mod lists;
 mod load;
 mod log;

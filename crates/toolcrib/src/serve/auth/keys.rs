@@ -72,6 +72,7 @@ impl Keys {
         };
         let who = Who::token(
             &token.id,
+            &token.name,
             token.agent.as_deref(),
             Scopes::named(&token.scopes),
         );

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn each_method_needs_its_scope() {
-        let who = |scope| Who::token("id", None, Scopes::of([scope]));
+        let who = |scope| Who::token("id", "name", None, Scopes::of([scope]));
         let refused = |who: &Who, body: &str| who.refuse_messages(body.as_bytes()).is_some();
         let (reader, caller) = (who(Scope::Read), who(Scope::Call));
         for (body, read, call) in [

@@ -54,6 +54,8 @@ struct Identity {
     agent: Arc<str>,
     /// Is it the only agent that they can be?
     bound: bool,
+    /// What the token is called that was shown.
+    token_name: Option<Arc<str>>,
     proof: Proof,
 }
 
@@ -120,10 +122,11 @@ impl Who {
         }
     }
 
-    fn token(id: &str, agent: Option<&str>, scopes: Scopes) -> Who {
+    fn token(id: &str, name: &str, agent: Option<&str>, scopes: Scopes) -> Who {
         Who(Arc::new(Identity {
             scopes,
             agent: agent.unwrap_or(DEFAULT_AGENT).into(),
+            token_name: Some(name.into()),
             bound: agent.is_some(),
             proof: Proof::Token(id.into()),
         }))
@@ -143,6 +146,7 @@ impl Who {
             scopes,
             agent,
             bound: false,
+            token_name: None,
             proof,
         }))
     }
@@ -204,6 +208,7 @@ impl Who {
             client: client.into(),
             agent: self.0.agent.clone(),
             token: self.token_id().cloned(),
+            token_name: self.0.token_name.clone(),
         }
     }
 

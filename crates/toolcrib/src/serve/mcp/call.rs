@@ -96,6 +96,9 @@ fn ids(asker: &Asker, meta: &Fields) -> ClientIds {
     let said = convert::ids(|key| meta.value(key));
     let known = || Some(asker.session.as_ref().or(asker.who.token_id())?.to_string());
     ClientIds {
+        thread: said
+            .thread
+            .or_else(|| Some(asker.session.as_ref()?.to_string())),
         session: said.session.or_else(known),
         ..said
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query};
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -208,8 +208,18 @@ impl From<CallError> for ErrorResponse {
 
 impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
-        json(self.status, &ErrorView::from(&self.error))
+        let mut response = json(self.status, &ErrorView::from(&self.error));
+        if let Some(seconds) = retry_after(&self.error) {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        response
     }
+}
+
+/// In how many seconds it helps to ask again, where a limit says so.
+fn retry_after(error: &CallError) -> Option<u64> {
+    let wait_ms = error.data.as_deref()?.get("retryAfterMs")?.as_u64()?;
+    Some(wait_ms.div_ceil(1_000).max(1))
 }
 
 /// A JSON answer, written straight into the bytes that are sent.

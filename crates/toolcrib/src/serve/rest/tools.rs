@@ -226,7 +226,7 @@ pub async fn check(
         (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
         (status = 413, description = "`too_large`: the body is over 10 MB", body = ErrorView),
         (status = 422, description = "`invalid_arguments`: the arguments do not fit the tool's schema; `data` says where", body = ErrorView),
-        (status = 429, description = "`limit_reached`", body = ErrorView),
+        (status = 429, description = "`limit_reached`: `Retry-After` says when it helps to ask again, where that is known", body = ErrorView),
         (status = 500, description = "`internal`: a bug in Toolcrib", body = ErrorView),
         (status = 502, description = "`crashed`: the worker died", body = ErrorView),
         (status = 503, description = "`unavailable`: the tool can't be started", body = ErrorView),
@@ -282,6 +282,8 @@ fn surface_call(who: &Who, tool: String, body: CallBody) -> SurfaceCall {
     let client = if who.is_owner() { COMMANDS } else { CLIENT };
     SurfaceCall::new(who.caller(client), tool, arguments).with_ids(ClientIds {
         call: None,
+        thread: session_id.clone(),
+        run: run_id.clone(),
         session: session_id.or(run_id),
         message: message_id,
     })
