@@ -87,8 +87,8 @@ pub use registry::Change;
 pub use schema::{Schema, SchemaError};
 pub use selection::{Namespace, Selection, ToolPattern};
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
-pub use standing::{Health, Standing};
-pub use tool::{Access, LastWord, Pending, Run, Spec, Status, Tool, ToolName, Walled};
+pub use standing::{Health, Standing, Status};
+pub use tool::{Access, LastWord, Pending, Run, Spec, Tool, ToolName, Walled};
 pub use view::{Answer, View};
 
 /// A boxed future: the chain is a slice of trait objects, so each link gives one of these.

@@ -1,4 +1,40 @@
-//! How the process behind a tool is doing.
+//! How a tool stands in the catalog, and how the process behind it is doing.
+
+/// How a tool stands in the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    Active,
+    /// What it is, or what it needs, is not there yet.
+    Loading,
+    /// Its program is not there.
+    Unavailable,
+    Untrusted,
+    Denied,
+    /// Its process died too often in a row. A call still tries one start.
+    Error,
+}
+
+impl Status {
+    pub const ALL: [Status; 6] = [
+        Status::Active,
+        Status::Loading,
+        Status::Unavailable,
+        Status::Untrusted,
+        Status::Denied,
+        Status::Error,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Active => "active",
+            Status::Loading => "loading",
+            Status::Unavailable => "unavailable",
+            Status::Untrusted => "untrusted",
+            Status::Denied => "denied",
+            Status::Error => "error",
+        }
+    }
+}
 
 /// What a tool's process says about itself, or what its end says about it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
-use crate::standing::{Health, Standing};
+use crate::standing::{Health, Standing, Status};
 use crate::{
     BoxFuture, Call, CallError, CallResult, Hidden, Json, Object, Permit, Reads, Schema, Scope,
     SourceKind, Ungranted,
@@ -224,38 +224,6 @@ impl Access {
     }
 }
 
-/// How a tool stands in the catalog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Status {
-    Active,
-    /// What it is, or what it needs, is not there yet.
-    Loading,
-    Untrusted,
-    Denied,
-    /// Its process died too often in a row. A call still tries one start.
-    Error,
-}
-
-impl Status {
-    pub const ALL: [Status; 5] = [
-        Status::Active,
-        Status::Loading,
-        Status::Untrusted,
-        Status::Denied,
-        Status::Error,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Active => "active",
-            Status::Loading => "loading",
-            Status::Untrusted => "untrusted",
-            Status::Denied => "denied",
-            Status::Error => "error",
-        }
-    }
-}
-
 /// What keeps a tool from what it may not do, in words for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Walled {
@@ -280,6 +248,11 @@ pub trait Run: Send + Sync {
     /// How the process behind the tool is doing, as far as is known. Tools without one say nothing.
     fn standing(&self) -> Standing {
         Standing::default()
+    }
+
+    /// The program that it runs and that is not there, if so, in words. Only asked where the tool may run.
+    fn missing(&self) -> Option<String> {
+        None
     }
 
     /// What keeps the tool from what it may not do. Starts nothing.
@@ -419,6 +392,7 @@ impl Tool {
     pub fn status(&self) -> Status {
         match self.access {
             Access::Open if self.pending.is_some() => Status::Loading,
+            Access::Open if self.run.missing().is_some() => Status::Unavailable,
             Access::Open if self.run.standing().failed => Status::Error,
             Access::Open => Status::Active,
             Access::Untrusted { .. } => Status::Untrusted,

@@ -66,6 +66,7 @@ pub use enclosure::Account;
 pub use environment::Environment;
 pub use host::HostRule;
 pub use policy::{Exec, GUARDED, Network, Policy};
+pub use program::missing;
 pub use proxy::Denial;
 pub use rung::{Launcher, Rung};
 pub use scratch::sweep_leftovers;

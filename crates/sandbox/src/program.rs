@@ -6,10 +6,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::StartError;
 use crate::machine::CannotConfine;
 use crate::shim::{behind, is_stand_in};
 use crate::system;
+use crate::{Environment, StartError};
 
 /// How much of a first line the kernel reads.
 const LINE: u64 = 256;
@@ -45,6 +45,11 @@ pub(crate) fn resolve(
         .map(|folder| folder.join(program))
         .find(|file| is_executable(file))
         .ok_or_else(|| StartError::NotFound(shown()))
+}
+
+/// Why there is no such program to execute, if so.
+pub fn missing(program: &OsStr, dir: &Path, environment: &Environment) -> Option<StartError> {
+    resolve(program, dir, environment.get("PATH")).err()
 }
 
 /// Checks that the interpreter which a script names in its first line is there, and for `env` the program that `env`

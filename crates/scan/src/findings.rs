@@ -12,6 +12,18 @@ pub struct Finding {
     pub at: Position,
 }
 
+impl Finding {
+    /// Is it worth a warning though the sandbox decides what comes of it? What many honest tools do is worth a note.
+    pub fn is_odd(&self) -> bool {
+        !matches!(self.rule, MODULE | NETWORK | WRITE | ENVIRONMENT)
+    }
+
+    /// Does a strict scan refuse it? What the sandbox allows only where it was granted needs no second refusal.
+    pub fn is_banned(&self) -> bool {
+        !matches!(self.rule, NETWORK | WRITE | ENVIRONMENT)
+    }
+}
+
 /// Imports or reaches a module that can do harm.
 pub const MODULE: &str = "banned-module";
 /// Uses a function that runs code, starts a process or ends one.

@@ -62,6 +62,14 @@ impl<'a> Report<'a> {
         );
     }
 
+    /// The program that `field` names is not there. The tool is one all the same, and works once it is.
+    pub fn absent(&mut self, field: &str, missing: &str) {
+        let what = format!("can't run: {missing}, so the tool is unavailable");
+        let hint =
+            "install it (or `chmod +x` it) and run `toolcrib reload`, or correct the command";
+        self.warn(field, &what, hint);
+    }
+
     pub fn push(&mut self, problem: Problem) {
         if self.problems.len() >= MAX_PROBLEMS {
             self.uncounted += 1;

@@ -106,6 +106,9 @@ pub fn start_error(error: StartError) -> CallError {
         .hint("wait for some of them to end, then call again");
     }
     let hint: Hint = match &error {
+        StartError::NotFound(program) if program.contains('/') => {
+            "build it, or correct the path in the tool's command".into()
+        }
         StartError::NotFound(program) => format!(
             "install {}, or give its path in the tool's command",
             inline(program)

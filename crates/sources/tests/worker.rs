@@ -46,6 +46,8 @@ mod scripts_over_time;
 mod scripts_packages;
 #[path = "worker/scripts_side_by_side.rs"]
 mod scripts_side_by_side;
+#[path = "worker/scripts_taking_turns.rs"]
+mod scripts_taking_turns;
 #[path = "worker/scripts_typescript.rs"]
 mod scripts_typescript;
 #[path = "worker/shutdown.rs"]

@@ -65,6 +65,21 @@ impl Printer {
         let _ = writeln!(anstream::stdout(), "{}", text.as_ref());
     }
 
+    /// Is somebody there who reads this and can answer?
+    pub fn has_person(self) -> bool {
+        let reads = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        reads && !self.json
+    }
+
+    /// Asks a person; only what is plainly a yes is one.
+    pub fn ask(self, question: &str) -> bool {
+        let _ = write!(anstream::stderr(), "{BOLD}{question}{BOLD:#} [y/N] ");
+        let mut answer = String::new();
+        let read = std::io::stdin().read_line(&mut answer);
+        let answer = answer.trim().to_lowercase();
+        read.is_ok() && matches!(answer.as_str(), "y" | "yes")
+    }
+
     /// An answer as it is, without a further newline if it has one.
     pub fn text(self, text: &str) {
         // A person's screen gets no escape sequences out of a tool; a pipe gets the bytes as they are.

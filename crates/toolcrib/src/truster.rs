@@ -21,7 +21,7 @@ use crate::open::{Opened, last_good_files};
 use crate::printer::plain;
 use crate::store_handle::{StoreHandle, refused, user};
 use crate::wire::{
-    ErrorView, GrantView, TrustCreate, TrustGiven, TrustList, TrustTaken, TrustedView,
+    ErrorView, GrantView, ProblemView, TrustCreate, TrustGiven, TrustList, TrustTaken, TrustedView,
 };
 
 pub struct Truster {
@@ -72,6 +72,12 @@ impl Truster {
         let _turn = self.turn.lock().await;
         let book = self.store()?.trusted();
         let project = self.project()?;
+        if wanted.look {
+            let known = book.get(&project.root).await.map_err(refused)?;
+            let trusted = known.is_some_and(|known| self.lapsed(&known).is_none());
+            let found = self.look(project, false).await?;
+            return Ok(TrustGiven { trusted, ..found });
+        }
         if wanted.shared && reaches != Reaches::Everything {
             return Err(CallError::denied(
                 "a project that others can change is trusted by its owner alone",
@@ -85,21 +91,17 @@ impl Truster {
         let kept = book.trust(&project.root, TrustKind::Project, &further);
         let new = kept.await.map_err(refused)?;
         let found = self.look(project, !wanted.no_grants).await?;
-        Ok(TrustGiven {
-            project: shown(&project.root),
-            trusted: true,
-            new,
-            ..found
-        })
+        Ok(TrustGiven { new, ..found })
     }
 
     /// Loads the project's own tools: what a program declares is known only once it may run. Grants what they declare.
     async fn look(&self, project: &Project, grant: bool) -> Result<TrustGiven, CallError> {
         let mut found = TrustGiven {
-            project: String::new(),
+            project: shown(&project.root),
             trusted: true,
             new: false,
             tools: Vec::new(),
+            problems: Vec::new(),
             grants: Vec::new(),
             trouble: None,
         };
@@ -124,6 +126,12 @@ impl Truster {
         }
         let tools = own_tools(&opened);
         found.tools = tools.iter().map(|tool| tool.as_ref().into()).collect();
+        let view = opened.crib.owners_view();
+        let own = view.problems().iter().filter(|problem| {
+            let file = problem.file.as_deref();
+            file.is_some_and(|file| file.starts_with(&project.root))
+        });
+        found.problems = own.map(ProblemView::from).collect();
         opened.close().await;
         Ok(found)
     }

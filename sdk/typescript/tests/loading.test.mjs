@@ -338,6 +338,28 @@ export default tool({ description: "d", args: {}, execute: () => ({ n: 1 }), tag
     assert.match(name.message, /gone/);
   });
 
+  on("the index of another project's tools is the SDK where it is not there", async (t) => {
+    const text = `
+import { z } from 'zod';
+import { Tool } from '../tools/index.js';
+interface ReadMetadata extends Tool.Metadata { path: string }
+export const readTool = Tool.define('read', {
+  description: 'Reads',
+  parameters: z.object({ path: z.string().describe('What is read') }),
+  execute: async (args, ctx) => {
+    ctx.metadata({ title: \`Reading \${args.path}\` });
+    return { title: 'Read', metadata: { path: args.path }, output: 'read ' + args.path };
+  },
+});`;
+    const root = folder(t, { "a.ts": text, "tools/b.ts": text });
+    for (const file of ["a.ts", "tools/b.ts"]) {
+      const worker = new Worker(t, runtime);
+      const { result } = await worker.initialize(scriptOf(join(root, file)));
+      assert.deepEqual(result.tools.map(({ name }) => name), ["read"]);
+      assert.equal((await worker.result("read", { path: "x" })).output, "read x");
+    }
+  });
+
   on("a throw at import", async (t) => {
     const told = await refused(t, { "a.ts": 'type X = 1;\nconst x: string = "y";\nthrow new RangeError("not today " + x);' });
     assert.equal(told.errorType, "ImportError");

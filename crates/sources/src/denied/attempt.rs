@@ -36,8 +36,8 @@ const VERBS: [(&str, Tried); 22] = [
     ("failed to create", Tried::Write),
     ("failed to write", Tried::Write),
     ("unable to create", Tried::Write),
-    ("cannot remove", Tried::Write),
-    ("cannot move", Tried::Write),
+    ("cannot remove", Tried::Remove),
+    ("cannot move", Tried::Remove),
     ("connect", Tried::Connect),
 ];
 /// Words of failures that are about a network.
@@ -68,6 +68,8 @@ pub(super) enum Tried {
     /// To write a file, or make one.
     Write,
     MakeFolder,
+    /// To remove a file, or give it another name or place.
+    Remove,
     Run,
     Connect,
 }
@@ -93,6 +95,7 @@ impl Attempt {
                 "read" => Some(Tried::Read),
                 "write" => Some(Tried::Write),
                 "mkdir" => Some(Tried::MakeFolder),
+                "remove" => Some(Tried::Remove),
                 "run" => Some(Tried::Run),
                 "connect" => Some(Tried::Connect),
                 _ => None,

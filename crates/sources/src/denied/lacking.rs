@@ -35,6 +35,8 @@ pub(super) enum Need {
     Create(PlainPath, First),
     /// To make this beside something protected, which this rung can't let it do.
     CreateBeside(PlainPath, First),
+    /// To remove or replace this, which is a change of its folder.
+    Remove(PlainPath, PlainPath),
     /// To run another program; its name, where it is a plain one.
     Exec(Option<PlainPath>),
     /// What programs of a build need.
@@ -132,6 +134,7 @@ impl Lacking {
             Need::Create(path, _) | Need::CreateBeside(path, _) => {
                 format!("creating {}", inline(&path.0))
             }
+            Need::Remove(path, _) => format!("removing or replacing {}", inline(&path.0)),
             Need::Exec(Some(program)) => format!("running {}", inline(&program.0)),
             Need::Exec(None) => "running another program".to_owned(),
             Need::Preset(preset) => format!("what `{}` needs to build", preset.name),
@@ -147,6 +150,7 @@ impl Lacking {
             Need::Write(path) | Need::Create(path, _) | Need::CreateBeside(path, _) => {
                 grant.flag("--write", &path.0)
             }
+            Need::Remove(_, folder) => grant.flag("--write", &folder.0),
             Need::Exec(_) => grant.switch("--exec"),
             Need::Preset(preset) => grant.flag("--preset", preset.name),
         }
@@ -181,6 +185,9 @@ impl Lacking {
                     .before(format!("{why}; make it yourself with "))
                     .after(" and call again, or let the tool write into a folder of its own; `toolcrib doctor` says what the machine lacks")
             }
+            Need::Remove(..) => grant.before(format!(
+                "{kept}, which takes its folder, not the file alone; if it should, run "
+            )),
             Need::Preset(_) => grant
                 .before(format!("{kept}; if it should, run "))
                 .after(", which prints what that opens"),

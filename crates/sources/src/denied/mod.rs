@@ -175,7 +175,16 @@ impl Failure<'_> {
         let open = [&policy.read, &policy.granted, &policy.write];
         let readable = open.into_iter().any(|places| within(places, path));
         let root = policy.write.iter().find(|root| path.starts_with(root));
-        let writes = matches!(attempt.tried, Some(Tried::Write | Tried::MakeFolder));
+        let refused = ["EROFS", "EACCES", "EPERM"].contains(&attempt.errno);
+        // Who may write the file itself and is refused would take it from its folder.
+        let alone = root.is_some_and(|root| root == path) && path.is_file();
+        if refused && there && (attempt.tried == Some(Tried::Remove) || alone) {
+            return removed(path, root, held);
+        }
+        let writes = matches!(
+            attempt.tried,
+            Some(Tried::Write | Tried::MakeFolder | Tried::Remove)
+        );
         let entry = match attempt.tried {
             Some(Tried::MakeFolder) => Entry::Folder,
             _ => Entry::File,
@@ -248,8 +257,32 @@ fn written(path: &Path, root: Option<&PathBuf>, policy: &Policy) -> Option<Need>
     }
 }
 
+/// To remove or replace what is there: a change of its folder.
+fn removed(path: &Path, root: Option<&PathBuf>, held: &Held) -> Option<Need> {
+    let folder = path.parent()?;
+    if root.is_some_and(|root| folder.starts_with(root) && !is_protected(path, root, &held.policy))
+    {
+        return None;
+    }
+    let Policy { protect, keep, .. } = &held.policy;
+    let kept = protect
+        .iter()
+        .chain(keep)
+        .any(|kept| kept.starts_with(folder));
+    // There a grant of the folder is one of what is in it.
+    if held.rung == Some(Rung::Group) && kept {
+        return Some(Need::CreateBeside(PlainPath::new(path)?, First::Touch));
+    }
+    Some(Need::Remove(PlainPath::new(path)?, PlainPath::new(folder)?))
+}
+
 /// To make what is not there. A grant of the very path makes it: a file where its name has a suffix, else a folder.
 fn create(path: &Path, entry: Entry, root: Option<&PathBuf>, held: &Held) -> Option<Need> {
+    // What git makes it makes for a moment: a grant that made it first would stand in its way.
+    let granted = |folder: &Path| root.is_some_and(|root| root.starts_with(folder));
+    if let Some(repository) = repository_of(path).filter(|folder| !granted(folder)) {
+        return PlainPath::new(repository).map(Need::Write);
+    }
     let plain = PlainPath::new(path)?;
     let by_name = path.extension().is_some() == (entry == Entry::File);
     let first = match (by_name, entry) {
@@ -268,6 +301,12 @@ fn create(path: &Path, entry: Entry, root: Option<&PathBuf>, held: &Held) -> Opt
         }
         _ => Need::Create(plain, first),
     })
+}
+
+/// The folder in which git keeps what this path belongs to.
+fn repository_of(path: &Path) -> Option<&Path> {
+    let above = path.ancestors().skip(1);
+    above.into_iter().find(|folder| folder.ends_with(".git"))
 }
 
 fn within(folders: &[PathBuf], path: &Path) -> bool {

@@ -92,6 +92,10 @@ fn a_write_is_never_taken_for_a_run() {
                 "creating `/p/src/new.txt`; if it should, run `toolcrib grant mine --write /p/src/new.txt`, which makes it when the tool starts",
             ),
             (
+                ".git/index.lock",
+                "writing `/p/.git`; if it should, run `toolcrib grant mine --write /p/.git`",
+            ),
+            (
                 "src/LICENSE",
                 "creating `/p/src/LICENSE`; if it should, make it first (`touch /p/src/LICENSE`), then run `toolcrib grant mine --write /p/src/LICENSE`",
             ),
@@ -141,7 +145,7 @@ fn what_the_rung_can_not_do_is_said_with_what_can() {
     // What is protected is named itself.
     let data = json!({"errno": "EROFS", "path": ".git/config.new", "tried": "write"});
     let told = ground.host(data, &["."], Rung::Namespaces).unwrap();
-    assert!(told.contains("--write /p/.git/config.new`"), "{told}");
+    assert!(told.contains("--write /p/.git`"), "{told}");
 }
 
 #[test]
@@ -396,4 +400,37 @@ fn what_is_the_tools_own_fault_has_no_hint() {
         ..ground.failure("")
     };
     assert_eq!(ground.told(&failure, policy, Rung::Group), None);
+}
+
+#[test]
+fn who_removes_or_replaces_a_file_needs_its_folder() {
+    let ground = Ground::new();
+    let path = "src/old.txt";
+    std::fs::write(ground.project.join(path), "").unwrap();
+    for rung in RUNGS {
+        let errno = unwritten(rung);
+        let wanted = "removing or replacing `/p/src/old.txt`, which takes its folder, not the file alone; if it should, run `toolcrib grant mine --write /p/src`";
+        // Also who was granted the file already, and was not told what it tried.
+        for (data, granted) in [
+            (
+                json!({"errno": errno, "path": path, "tried": "remove"}),
+                &[][..],
+            ),
+            (
+                json!({"errno": errno, "path": path, "tried": "remove"}),
+                &[path],
+            ),
+            (json!({"errno": errno, "path": path}), &[path]),
+        ] {
+            let told = ground.host(data, granted, rung).unwrap();
+            assert!(told.ends_with(wanted), "{rung:?}: {told}");
+        }
+        let folder = json!({"errno": errno, "path": path, "tried": "remove"});
+        assert_eq!(ground.host(folder, &["src"], rung), None, "{rung:?}");
+    }
+    let told = ground.said(
+        "rm: cannot remove 'src/old.txt': Read-only file system",
+        RUNGS[0],
+    );
+    assert!(told.unwrap().contains("--write /p/src`"));
 }

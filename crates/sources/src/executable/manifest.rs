@@ -63,8 +63,8 @@ pub struct Start<'a> {
 
 /// How a tool's program is started and kept.
 pub struct Manifest {
-    program: OsString,
-    args: Vec<OsString>,
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
     dir: PathBuf,
     vars: Vec<(String, String)>,
     /// Variables that hold secrets, and the names of those.

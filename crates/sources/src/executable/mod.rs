@@ -7,6 +7,7 @@
 //! * [`bundle`]: which files a tool's folder holds, and the hash of them all.
 //! * [`manifest`]: `tool.json`, and how the program is started.
 //! * [`named`]: which files `tool.json` names, wherever they lie.
+//! * [`requirements`]: the packages that its folder names.
 //! * [`variables`]: which variables a tool may set for itself.
 //! * [`definition`]: what is known of a tool becomes a tool.
 //! * [`run`]: one call.
@@ -16,6 +17,7 @@ pub mod bundle;
 pub mod definition;
 pub mod manifest;
 pub mod named;
+mod requirements;
 pub mod run;
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,7 @@ use crate::worker::{Fault, Key, Recipe};
 use crate::{Loaded, Origin, Place, permits, put_off};
 use definition::Definition;
 use manifest::{Manifest, Start};
+use requirements::Requirements;
 
 /// The file that says what a folder's tool is.
 pub const MANIFEST: &str = "tool.json";
@@ -64,6 +67,7 @@ struct UndescribedProgram {
     workshop: Workshop,
     key: Key,
     home: Home,
+    requirements: Option<Requirements>,
     place: Arc<Place>,
 }
 
@@ -108,19 +112,7 @@ fn note_named(entry: &Entry, folder: &Path, place: &Place) {
 /// Reads an entry. Starts nothing.
 pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
     let mut report = Report::new(origin.file, SourceKind::Executable);
-    let stem = stem(entry.name);
-    let home = Home {
-        source: SourceKind::Executable,
-        file: Some(origin.file.to_path_buf()),
-        scope: Some(origin.scope),
-        module: format!("{}.{stem}", origin.scope.as_str()),
-        access: origin.access.clone(),
-        stem: stem.to_owned(),
-        hash: entry.hash.to_owned(),
-        // The same before and after it was asked what it is: a grant may be what lets it say so.
-        content: Some(entry.hash.to_owned()),
-        packages: None,
-    };
+    let mut home = home(entry, origin);
     let Some(map) = manifest::parse(entry.manifest, &mut report) else {
         return ready(Vec::new(), report);
     };
@@ -136,7 +128,7 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
         program: entry.program,
     };
     let manifest = Manifest::read(&map, &base, place, &mut report);
-    let Some(manifest) = manifest.filter(|_| !report.failed) else {
+    let Some(mut manifest) = manifest.filter(|_| !report.failed) else {
         return ready(Vec::new(), report);
     };
     if let Access::Untrusted { .. } = origin.access {
@@ -149,9 +141,25 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
         );
         return ready(tool.into_iter().collect(), report);
     }
+    let versions = origin.versions(place);
+    let requirements = match entry.is_folder {
+        true => requirements::of(
+            entry,
+            folder,
+            &mut home,
+            &mut manifest,
+            versions.is_some(),
+            place,
+            &mut report,
+        ),
+        false => None,
+    };
+    if report.failed {
+        return ready(Vec::new(), report);
+    }
     let key = Key(format!("{}-{}", entry.hash, manifest.fingerprint()).into());
     let mut blueprint = manifest.blueprint(&home.stem);
-    blueprint.versions = origin.versions(place);
+    blueprint.versions = versions;
     let own = match entry.is_folder {
         true => folder.to_path_buf(),
         false => origin.file.to_path_buf(),
@@ -161,7 +169,9 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
         true => alone::hidden(&own, entry.program, &blueprint.program, place),
         false => Vec::new(),
     };
-    let workshop = Workshop::new(blueprint, key.clone(), vec![own])
+    let environment = requirements.iter().map(|one| one.install.folder.clone());
+    let own = [own].into_iter().chain(environment).collect();
+    let workshop = Workshop::new(blueprint, key.clone(), own)
         .with_secrets(manifest.secrets.clone())
         .without(hidden);
     let program = UndescribedProgram {
@@ -170,22 +180,25 @@ pub fn read(entry: &Entry, origin: &Origin, place: &Arc<Place>) -> Description {
         workshop,
         key,
         home,
+        requirements,
         place: place.clone(),
     };
-    let known = match program.is_complete() {
-        true => Some(Value::Object(Map::new())),
-        false => place.descriptions.read(&program.key.0),
-    };
-    let problems = report.finish();
-    match known {
-        Some(hello) => Description::Known(program.finish(&hello).after(problems)),
-        None => match program.put_off_so_far() {
-            Some(waiting) => Description::Known(waiting.after(problems)),
-            None => Description::Wanted {
-                tool: Arc::new(program),
-                problems,
-            },
-        },
+    program.described(report)
+}
+
+fn home(entry: &Entry, origin: &Origin) -> Home {
+    let stem = stem(entry.name);
+    Home {
+        source: SourceKind::Executable,
+        file: Some(origin.file.to_path_buf()),
+        scope: Some(origin.scope),
+        module: format!("{}.{stem}", origin.scope.as_str()),
+        access: origin.access.clone(),
+        stem: stem.to_owned(),
+        hash: entry.hash.to_owned(),
+        // The same before and after it was asked what it is: a grant may be what lets it say so.
+        content: Some(entry.hash.to_owned()),
+        packages: None,
     }
 }
 
@@ -233,6 +246,30 @@ impl Undescribed for UndescribedProgram {
 }
 
 impl UndescribedProgram {
+    /// What is known of it, or that it has to be asked.
+    fn described(self, report: Report) -> Description {
+        if self.must_be_granted() {
+            let tools = self.as_written().into_iter().collect();
+            return ready(tools, report);
+        }
+        let known = match self.is_complete() {
+            _ if !self.is_ready() => None,
+            true => Some(Value::Object(Map::new())),
+            false => self.place.descriptions.read(&self.key.0),
+        };
+        let problems = report.finish();
+        match known {
+            Some(hello) => Description::Known(self.finish(&hello).after(problems)),
+            None => match self.put_off_so_far() {
+                Some(waiting) => Description::Known(waiting.after(problems)),
+                None => Description::Wanted {
+                    tool: Arc::new(self),
+                    problems,
+                },
+            },
+        }
+    }
+
     /// What there is to say as long as it is not asked again, because that failed and took long.
     fn put_off_so_far(&self) -> Option<Loaded> {
         let Place {
@@ -272,6 +309,12 @@ impl UndescribedProgram {
 
     /// Asks the program what it is, and remembers what it says.
     async fn ask(&self, afterwards: Afterwards) -> Loaded {
+        if let Some(loaded) = self.unready() {
+            return loaded;
+        }
+        if self.is_complete() {
+            return self.finish(&Value::Object(Map::new()));
+        }
         // Held until its tools are made: a tool that was granted nothing goes on with the worker that answered.
         let permit = self.granted();
         let first = self.workshop.first_pool(&permit, &self.place);
@@ -366,6 +409,11 @@ impl UndescribedProgram {
             })
             .collect();
         for tool in tools.iter().filter(|tool| tool.access == Access::Open) {
+            if let Some(missing) = tool.run.missing() {
+                report.tool = Some(tool.name().to_owned());
+                report.absent("command", &missing);
+                continue;
+            }
             let recipe = self.workshop.recipe(tool, &self.place);
             if let Some((what, hint)) = warned(&recipe, tool.name(), &self.place) {
                 report.tool = Some(tool.name().to_owned());

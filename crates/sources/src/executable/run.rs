@@ -107,6 +107,10 @@ impl Run for Executable {
             .unwrap_or_default()
     }
 
+    fn missing(&self) -> Option<String> {
+        self.pool.as_ref()?.missing()
+    }
+
     fn walled<'a>(&'a self, _: &'a Tool) -> BoxFuture<'a, Walled> {
         Box::pin(async {
             match &self.pool {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolcrib_core::{ErrorType, Network, Permit, Reads, Run, SourceKind, Spec, Tool, ToolName};
+use toolcrib_core::{
+    Access, ErrorType, Network, Permit, Reads, Run, SourceKind, Spec, Tool, ToolName,
+};
 
 use super::file_read::FileRead;
 use super::http::Http;
@@ -120,6 +122,13 @@ impl Collection<'_> {
         }
         spec.timeout = spec.timeout.or(ready.timeout);
         let tool = self.finished(spec, ready);
+        let missing = match tool.access {
+            Access::Open => tool.run.missing(),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            report.absent(&format!("{handler_path}.command"), &missing);
+        }
         let mcp_name = tool.mcp_name();
         if mcp_name.len() > MAX_MCP_NAME {
             let length = mcp_name.len();

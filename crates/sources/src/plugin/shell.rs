@@ -215,6 +215,13 @@ impl toolcrib_core::Run for Shell {
         Box::pin(self.execute(call))
     }
 
+    fn missing(&self) -> Option<String> {
+        let (_, program) = self.template.literals().find(|(at, _)| *at == 0)?;
+        let environment = &self.place.environment;
+        let missing = toolcrib_sandbox::missing(program.as_ref(), &self.dir().ok()?, environment);
+        missing.map(|error| error.to_string())
+    }
+
     fn walled<'a>(&'a self, tool: &'a Tool) -> BoxFuture<'a, Walled> {
         Box::pin(self.account(tool))
     }

@@ -29,14 +29,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
-use toolcrib_core::{Access, ErrorType, Problem};
+use toolcrib_core::{Access, ErrorType, Problem, Severity};
 use toolcrib_hosts::Host;
 use toolcrib_scan::Finding;
 
 pub use language::Language;
+pub use language::NAMES_ONLY;
 use leftovers::InUse;
 pub use texts::{Around, Script};
 use undescribed::UndescribedScript;
+pub use undescribed::{not_there_yet, pend};
 
 use crate::Place;
 use crate::description::Description;
@@ -87,7 +89,7 @@ pub struct Scripts {
     hosts: Mutex<Hosts>,
     /// One copy of a host at a time is compiled.
     making: tokio::sync::Mutex<()>,
-    in_use: InUse,
+    pub(crate) in_use: InUse,
 }
 
 impl Scripts {
@@ -211,8 +213,8 @@ pub fn read(
         return broken(problems);
     }
     let scan = place.scripts.settings.scan;
-    let found = findings(&script, scan);
-    let refused = scan == Scan::Strict && !found.is_empty();
+    let found = findings(&script, scan, is_confined(&script, place));
+    let refused = found.iter().any(|one| one.severity == Severity::Error);
     problems.extend(found);
     if refused {
         return broken(problems);
@@ -293,13 +295,25 @@ fn broken(problems: Vec<Problem>) -> Description {
     Description::Known(Loaded::problems(problems))
 }
 
-/// What the scan found, as problems of the weight that settings give them.
-fn findings(script: &Script, scan: Scan) -> Vec<Problem> {
+/// Does the sandbox hold all that comes of this file?
+fn is_confined(script: &Script, place: &Place) -> bool {
+    let file = script.file.to_string_lossy();
+    let meant = |tool: &str| tool == file || script.declared().any(|(name, _)| name == tool);
+    place.walls.none.is_none() && !place.walls.off.keys().any(|tool| meant(tool))
+}
+
+/// What the scan found, as problems of the weight that settings give them. Where the sandbox decides what comes of it, what
+/// many tools do is a note.
+fn findings(script: &Script, scan: Scan, confined: bool) -> Vec<Problem> {
     let found = script.findings().map(|(file, finding)| {
         let problem = finding_problem(script, file, finding);
         match scan {
-            Scan::Warn => problem.warning(),
-            Scan::Strict => problem,
+            Scan::Strict if finding.is_banned() => problem,
+            _ if finding.is_odd() || !confined => problem.warning(),
+            _ => Problem {
+                error_type: ErrorType::Validation,
+                ..problem.note()
+            },
         }
     });
     found.collect()

@@ -80,12 +80,26 @@ impl Undescribed for UndescribedScript {
 }
 
 /// None of these tools can be called yet, for this reason.
-fn pend(loaded: &mut Loaded, pending: Pending, why: String, hint: &'static str) {
+pub fn pend(loaded: &mut Loaded, pending: Pending, why: String, hint: &'static str) {
     for tool in &mut loaded.tools {
         let why = why.clone();
         let tool = Arc::make_mut(tool);
         tool.run = Arc::new(Waiting { why, hint });
         tool.pending = Some(pending);
+    }
+}
+
+/// Why a tool can't be called while its packages are being installed, or before that, and what to do.
+pub fn not_there_yet(progress: &Progress, packages: &str) -> (String, &'static str) {
+    match progress {
+        Progress::NotBegun => (
+            format!("its packages are not installed yet: {packages}"),
+            "`toolcrib call` of its tool installs them, and so does a crib that serves",
+        ),
+        _ => (
+            format!("installing packages: {packages}"),
+            "call it again when that is done, in a moment or a few minutes; the list of tools then changes",
+        ),
     }
 }
 
@@ -215,17 +229,13 @@ impl UndescribedScript {
                 self.place.scripts.in_use.hold(&install.folder);
                 None
             }
-            Progress::Installing => Some(self.waiting(
-                format!("installing packages: {packages}"),
-                "call it again when that is done, in a moment or a few minutes; the list of tools then changes",
-            )),
-            Progress::NotBegun => Some(self.waiting(
-                format!("its packages are not installed yet: {packages}"),
-                "`toolcrib call` of its tool installs them, and so does a crib that serves",
-            )),
             Progress::Failed(why) => {
                 let problem = Problem::error(self.home.source, ErrorType::Import, why.message);
                 Some(self.waiting_for_another_try(problem.hint(why.hint)))
+            }
+            progress => {
+                let (why, hint) = not_there_yet(&progress, packages);
+                Some(self.waiting(why, hint))
             }
         }
     }

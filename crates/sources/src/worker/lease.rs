@@ -3,13 +3,15 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::pool::Pool;
+use super::pool::{Pool, Turn};
 use super::process::{GivenUp, Worker};
 
 /// A place in a pool: a worker's time, or the right to start one.
 pub struct Lease {
     pool: Arc<Pool>,
     seat: Seat,
+    /// Where the worker takes turns.
+    turn: Option<Turn>,
 }
 
 enum Seat {
@@ -24,6 +26,7 @@ enum Seat {
 impl Lease {
     pub fn lane(pool: Arc<Pool>, worker: Arc<Worker>) -> Lease {
         Lease {
+            turn: Turn::of(&pool, &worker),
             pool,
             seat: Seat::Lane(worker),
         }
@@ -33,6 +36,7 @@ impl Lease {
         Lease {
             pool,
             seat: Seat::Start(only),
+            turn: None,
         }
     }
 
@@ -44,8 +48,14 @@ impl Lease {
         }
     }
 
+    /// The turn in a worker where one call runs at a time: it ends when this is dropped.
+    pub fn turn(&mut self) -> Option<Turn> {
+        self.turn.take()
+    }
+
     /// The right to start a worker became a lane of the one that was started; the tool that it is for, where it is one's.
     pub fn started(&mut self, worker: Arc<Worker>) -> Option<Arc<str>> {
+        self.turn = Turn::of(&self.pool, &worker);
         match std::mem::replace(&mut self.seat, Seat::Lane(worker)) {
             Seat::Start(only) => only,
             Seat::Lane(_) | Seat::Gone => None,

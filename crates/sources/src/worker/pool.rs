@@ -5,14 +5,15 @@
 //! counted for each tool ([`failures`]): past its `maxRetries` its status is `error`, and its starts are spaced out. One
 //! answer makes up for all. Until then a tool that has failed has a worker to itself, so that it takes no other's call with it.
 
+mod ending;
 mod failures;
 mod health;
 mod outlook;
+mod turns;
 
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use toolcrib_core::{Context, Hidden, Json, Standing};
 
 use failures::Failures;
+pub use turns::Turn;
 
 use super::fault::Fault;
 use super::lease::Lease;
@@ -55,6 +57,8 @@ struct State {
     failures: Failures,
     standing: Standing,
     next_check: Instant,
+    /// Does somebody look for calls that do not let others have their turn?
+    watched: bool,
 }
 
 /// A caller that waits for a worker.
@@ -77,6 +81,8 @@ struct Member {
     doubts: usize,
     /// The one tool that it works for, because that has failed.
     only: Option<Arc<str>>,
+    /// Since when a call has the turn, where it takes turns.
+    turn: Option<Instant>,
 }
 
 impl Member {
@@ -85,7 +91,12 @@ impl Member {
     }
 
     fn is_free(&self) -> bool {
-        self.stays() && self.doubts == 0 && self.busy < self.worker.concurrency()
+        let open = self.stays() && self.doubts == 0 && self.turn.is_none();
+        open && self.busy < self.worker.concurrency()
+    }
+
+    fn take_turn(&mut self) {
+        self.turn = self.worker.takes_turns().then(Instant::now);
     }
 }
 
@@ -99,6 +110,7 @@ impl Pool {
             failures: Failures::default(),
             standing: Standing::default(),
             next_check: Instant::now() + ground.limits.health_every,
+            watched: false,
         };
         Pool {
             hidden: Hidden::new(recipe.mask.clone()),
@@ -142,11 +154,13 @@ impl Pool {
         context: Option<Context>,
     ) -> Result<Result<Json, RpcError>, Fault> {
         let deadline = context.as_ref().and_then(|context| context.deadline);
-        let lease = self.worker(tool, deadline).await?;
+        let mut lease = self.worker(tool, deadline).await?;
+        let turn = lease.turn();
         let Some(worker) = lease.worker() else {
             return Err(Fault::Closing);
         };
-        let answer = worker.request(method, params, context).await;
+        let asked = worker.request_in_turn(method, params, context, turn);
+        let answer = asked.await;
         match &answer {
             Ok(answer) => {
                 self.succeeded(tool);
@@ -235,6 +249,7 @@ impl Pool {
             let (ready, waiting) = oneshot::channel();
             let tool = tool.into();
             state.queue.push_back(Waiting { tool, ready });
+            self.watch_turns(&mut state);
             waiting
         };
         let lease = waiting.await.map_err(|_| Fault::Closing)?;
@@ -252,12 +267,17 @@ impl Pool {
         if let Some(member) = free.min_by_key(|member| member.busy) {
             member.busy += 1;
             member.calls += 1;
+            member.take_turn();
             return Some(Lease::lane(self.clone(), member.worker.clone()));
         }
         let members = state.members.iter();
         let staying = members.filter(|member| member.only == only && member.stays());
         let starting = state.starting.iter().filter(|starting| **starting == only);
-        if staying.count() + starting.count() < self.size() {
+        let size = match only {
+            Some(_) => self.size(),
+            None => self.size_with_company(state),
+        };
+        if staying.count() + starting.count() < size {
             state.starting.push(only.clone());
             return Some(Lease::start(self.clone(), only));
         }
@@ -312,9 +332,9 @@ impl Pool {
             state.standing.failed_starts = 0;
             // Its tool may have done well meanwhile.
             let only = only.filter(|tool| state.failures.is_suspect(tool));
-            let crowded = only.is_none() && state.shared() >= self.size();
+            let crowded = only.is_none() && state.shared() >= self.most(&worker);
             let leaving = state.closed || crowded;
-            state.members.push(Member {
+            let mut member = Member {
                 worker,
                 busy: 1,
                 calls: 1,
@@ -322,7 +342,10 @@ impl Pool {
                 leaving,
                 doubts: 0,
                 only,
-            });
+                turn: None,
+            };
+            member.take_turn();
+            state.members.push(member);
             self.hand_out(&mut state)
         };
         drop(refused);
@@ -416,70 +439,11 @@ impl Pool {
         drop(refused);
         self.ground.became_idle();
     }
-
-    /// Its workers: since when each is idle, where it is, and its process.
-    pub(super) fn workers(&self) -> Vec<(Option<Instant>, u32)> {
-        let state = self.state();
-        let since = |member: &Member| (member.busy == 0).then_some(member.idle_since);
-        let members = state.members.iter();
-        members
-            .map(|member| (since(member), member.worker.process()))
-            .collect()
-    }
-
-    /// Ends this worker, if it is still idle. Gives whether it was.
-    pub(super) fn end_idle(&self, process: u32) -> bool {
-        let mut state = self.state();
-        let mut members = state.members.iter();
-        let at = members.position(|one| one.busy == 0 && one.worker.process() == process);
-        if let Some(at) = at {
-            state.members.swap_remove(at).worker.end();
-        }
-        at.is_some()
-    }
-
-    /// Takes no new calls, waits `grace` for those in flight, then ends all workers.
-    pub(super) async fn close(self: &Arc<Pool>, grace: Duration) {
-        let deadline = Instant::now() + grace;
-        {
-            let mut state = self.state();
-            state.closed = true;
-            state.queue.clear();
-        }
-        loop {
-            let moved = self.moved.notified();
-            let busy = {
-                let state = self.state();
-                !state.starting.is_empty() || state.members.iter().any(|member| member.busy > 0)
-            };
-            if !busy || tokio::time::timeout_at(deadline, moved).await.is_err() {
-                break;
-            }
-        }
-        self.over.send_replace(true);
-        let members = std::mem::take(&mut self.state().members);
-        let end = |Member { worker, .. }: Member| {
-            worker.end();
-            worker.ended()
-        };
-        let ended: Vec<_> = members.into_iter().map(end).collect();
-        let limit = self.limits().end_grace + Duration::from_secs(1);
-        let _ = tokio::time::timeout(limit, futures_util::future::join_all(ended)).await;
-    }
 }
 
 impl State {
     fn no_longer_starting(&mut self, only: &Option<Arc<str>>) {
         let at = self.starting.iter().position(|starting| starting == only);
         at.map(|at| self.starting.swap_remove(at));
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        // Nobody holds the tool any more: the file changed or is gone.
-        for member in &self.state().members {
-            member.worker.end();
-        }
     }
 }

@@ -24,6 +24,7 @@ use super::fault::{Ending, Fault};
 use super::log::Ring;
 use super::message::{Outgoing, RpcError, SUPPORTED};
 use super::patience::patiently;
+use super::pool::Turn;
 use super::workers::WorkerContext;
 
 /// How long a process that has closed its stdout may take to end by itself, so that its exit code is known.
@@ -63,6 +64,8 @@ pub struct Hello {
     pub concurrency: usize,
     /// Does it understand `cancel`?
     pub cancels: bool,
+    /// Does it run one call at a time until that waits, and say so?
+    pub turns: bool,
 }
 
 /// Where answers and their receivers meet.
@@ -98,6 +101,8 @@ struct Inbox {
 struct Waiting {
     answer: oneshot::Sender<Answer>,
     context: Option<Context>,
+    /// Until it is answered or waits, where its worker takes turns.
+    turn: Option<Turn>,
 }
 
 /// A call that nobody waits for any more, and the answer that may still come.
@@ -239,12 +244,27 @@ impl Worker {
         self.hello().map_or(1, |hello| hello.concurrency)
     }
 
+    pub fn takes_turns(&self) -> bool {
+        self.hello().is_some_and(|hello| hello.turns)
+    }
+
     /// Sends a request and waits for its answer. Dropping the future gives the request up: see [`Worker::given_up`].
     pub async fn request(
         &self,
         method: &str,
         params: impl Serialize,
         context: Option<Context>,
+    ) -> Result<Result<Json, RpcError>, Fault> {
+        self.request_in_turn(method, params, context, None).await
+    }
+
+    /// The same, with the turn that it has in a worker where one call runs at a time.
+    pub async fn request_in_turn(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        context: Option<Context>,
+        turn: Option<Turn>,
     ) -> Result<Result<Json, RpcError>, Fault> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let line = Outgoing::line(Some(&id.to_string()), method, params)
@@ -259,7 +279,12 @@ impl Worker {
             if let Some(how) = self.desk.ended.borrow().as_ref() {
                 return Err(lost(how, false));
             }
-            inbox.waiting.insert(id, Waiting { answer, context });
+            let waiting = Waiting {
+                answer,
+                context,
+                turn,
+            };
+            inbox.waiting.insert(id, waiting);
         }
         let moment = self.desk.ring.now();
         let _request = Request {
@@ -389,6 +414,7 @@ impl Hello {
         Ok(Hello {
             concurrency: concurrency.clamp(1, MAX_CONCURRENCY) as usize,
             cancels: newer,
+            turns: newer && value.get("turns").and_then(Value::as_bool) == Some(true),
             value,
         })
     }

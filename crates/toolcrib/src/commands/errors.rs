@@ -1,6 +1,7 @@
 //! `toolcrib errors`: what did not load, why, and what to do.
 
 use clap::Args;
+use toolcrib_core::Severity;
 
 use super::list::mark;
 use super::reach::Reach;
@@ -35,11 +36,12 @@ impl Errors {
                 mark(&problem.severity),
                 plain(&place(problem))
             ));
-            printer.line(format!(
-                "  {}: {}",
-                problem.error_type,
-                plain(&problem.message)
-            ));
+            // A note is about nothing that went wrong.
+            let message = plain(&problem.message);
+            match problem.severity == Severity::Note.as_str() {
+                true => printer.line(format!("  {message}")),
+                false => printer.line(format!("  {}: {message}", problem.error_type)),
+            }
             if !problem.hint.is_empty() {
                 printer.line(format!("  hint: {}", plain(&problem.hint)));
             }
@@ -49,7 +51,7 @@ impl Errors {
 }
 
 /// `file:line:column, tool name`.
-fn place(problem: &ProblemView) -> String {
+pub fn place(problem: &ProblemView) -> String {
     let mut place = problem
         .file
         .clone()

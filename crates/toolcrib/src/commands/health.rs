@@ -50,7 +50,7 @@ impl Health {
             };
             let message = one.message.as_deref().map(plain).unwrap_or_default();
             printer.line(format!(
-                "{:<24} {style}{:<10}{style:#} {:<8} {message}",
+                "{:<24} {style}{:<10}{style:#} {:<11} {message}",
                 one.name, one.health_status, one.status
             ));
         }

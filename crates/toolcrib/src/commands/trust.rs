@@ -1,11 +1,12 @@
-//! `toolcrib trust`: yes to a project's code, by a person and without a prompt.
+//! `toolcrib trust`: yes to a project's code, by a person who saw what it holds.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use toolcrib_core::words::CommandLine;
 
-use super::list::heading;
+use super::errors::place;
+use super::list::{heading, mark};
 use super::reach::{Reach, with_query};
 use super::{Done, Scene, Target};
 use crate::config::{Project, ProjectError, project};
@@ -16,8 +17,9 @@ use crate::wire::{TrustCreate, TrustGiven, TrustList, TrustTaken, TrustedView};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Until a project is trusted nothing of it runs and its config is not read: its tools are \
-    listed, and calls to them are denied. Look at what it holds first: `toolcrib list`. Its tools are then asked what \
-    they are, and granted what they declare, as they are now; `toolcrib grant` gives more."
+    listed, and calls to them are denied. In a terminal, `trust` shows what its files tell and asks; then its tools are \
+    asked what they are, and it asks again before they are granted what they declare, as they are now. `--yes`, and any \
+    call without a terminal, asks nothing. `toolcrib grant` gives more."
 )]
 pub struct Trust {
     /// The project; the one around the working directory if not given
@@ -31,6 +33,9 @@ pub struct Trust {
     /// Trust it although others own it or may write to it: they then decide what runs as you
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub shared: bool,
+    /// Ask nothing
+    #[arg(long, short, conflicts_with_all = ["list", "revoke"])]
+    pub yes: bool,
     /// List the trusted projects, and tools that are trusted singly
     #[arg(long)]
     pub list: bool,
@@ -54,28 +59,96 @@ impl Trust {
         let wanted = TrustCreate {
             no_grants: self.no_grants,
             shared: self.shared,
+            look: false,
         };
-        let given: TrustGiven = reach.post("/trust", &wanted).await?;
         let printer = scene.printer;
+        if printer.has_person() && !self.yes {
+            return ask(scene, &reach, wanted).await;
+        }
+        let given: TrustGiven = reach.post("/trust", &wanted).await?;
         if printer.is_json() {
             printer.json(&given);
             return Ok(0);
         }
-        let word = if given.new {
-            "trusted"
-        } else {
-            "was trusted already:"
-        };
-        printer.line(format!("{GREEN}{word}{GREEN:#} {}", given.project));
+        tell_trusted(scene, &given);
         tell(scene, &given);
         if given.new {
-            printer.hint("`toolcrib trust --revoke` takes it back");
+            printer.hint(TAKE_BACK);
         }
         Ok(0)
     }
 }
 
-/// The tools of a project that was just trusted.
+const TAKE_BACK: &str = "`toolcrib trust --revoke` takes it back";
+
+/// What a project's files tell comes first, then a yes to its code, then what it declares, then a yes to that.
+async fn ask(scene: &Scene, reach: &Reach, wanted: TrustCreate) -> Done {
+    let printer = scene.printer;
+    let seen: TrustGiven = reach
+        .post(
+            "/trust",
+            &TrustCreate {
+                look: true,
+                ..wanted.clone()
+            },
+        )
+        .await?;
+    if !seen.trusted {
+        printer.line(format!(
+            "{} is not trusted yet. Its files tell of:",
+            seen.project
+        ));
+        tell(scene, &seen);
+        printer.note(
+            "Its code will run, confined, and may read the project. What a tool declares beyond this is asked next.",
+        );
+        if !printer.ask("Trust this project?") {
+            printer.line("nothing was trusted");
+            return Ok(DECLINED);
+        }
+    }
+    let only_trust = TrustCreate {
+        no_grants: true,
+        ..wanted.clone()
+    };
+    let mut given: TrustGiven = reach.post("/trust", &only_trust).await?;
+    tell_trusted(scene, &given);
+    tell(scene, &given);
+    let lacking = given.tools.iter().filter(|tool| !tool.needs.is_empty());
+    let names: Vec<&str> = lacking.map(|tool| tool.name.as_str()).collect();
+    if !wanted.no_grants && !names.is_empty() {
+        let question = format!("Grant what they ask for to {}?", names.join(", "));
+        if printer.ask(&question) {
+            let new = given.new;
+            given = reach.post("/trust", &wanted).await?;
+            given.new = new;
+            for grant in &given.grants {
+                printer.line(format!(
+                    "{GREEN}granted{GREEN:#} {}, as it is now",
+                    grant.tool
+                ));
+            }
+        }
+    }
+    if given.new {
+        printer.hint(TAKE_BACK);
+    }
+    Ok(0)
+}
+
+/// The exit code where the person said no.
+const DECLINED: u8 = 1;
+
+fn tell_trusted(scene: &Scene, given: &TrustGiven) {
+    let word = match given.new {
+        true => "trusted",
+        false => "was trusted already:",
+    };
+    let line = format!("{GREEN}{word}{GREEN:#} {}", given.project);
+    scene.printer.line(line);
+}
+
+/// The tools of a project: what each runs and asks for, and what is odd in its files.
 fn tell(scene: &Scene, given: &TrustGiven) {
     let printer = scene.printer;
     match &given.trouble {
@@ -103,6 +176,14 @@ fn tell(scene: &Scene, given: &TrustGiven) {
             let grant = grant.switch("--all");
             printer.line(format!("      not granted: `{grant}`"));
         }
+    }
+    for problem in &given.problems {
+        let message = plain(&problem.message);
+        printer.line(format!(
+            "  {}: {}: {message}",
+            mark(&problem.severity),
+            plain(&place(problem))
+        ));
     }
 }
 

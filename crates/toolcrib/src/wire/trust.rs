@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ErrorBody, GrantView, ToolView};
+use super::{ErrorBody, GrantView, ProblemView, ToolView};
 
 /// Trusts the project that is served.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -15,17 +15,23 @@ pub struct TrustCreate {
     /// Trust it although others own it or may write to it. Only for the owner on this machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+    /// Trust and grant nothing: only say what the project's files tell without being run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub look: bool,
 }
 
-/// A project that is trusted now, and what its tools are.
+/// A project that is trusted now or was looked at, and what its tools are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustGiven {
     pub project: String,
     pub trusted: bool,
-    /// False where it was trusted before.
+    /// False where it was trusted before, or is not trusted.
     pub new: bool,
     pub tools: Vec<ToolView>,
+    /// What is wrong in its files, and what the scan found there.
+    #[serde(default)]
+    pub problems: Vec<ProblemView>,
     /// What was granted to them just now.
     pub grants: Vec<GrantView>,
     /// Why its tools could not be looked at, if so.

@@ -244,6 +244,62 @@ fn nothing_is_installed_before_it_is_granted_and_then_for_a_call() {
     }
 }
 
+const PROGRAM: &str = r#"
+import json, sys, crib_words
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = {"status": "healthy"}
+    if asked["method"] == "initialize":
+        result = {"name": "words", "description": "Says it", "version": "1", "inputSchema": {"type": "object"}}
+    if asked["method"] == "execute":
+        result = crib_words.HELLO
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn a_program_has_the_packages_that_its_folder_names() {
+    // With all that has to be known in `tool.json`, and with a program that has to be asked.
+    for schema in [json!({"type": "object"}), Value::Null] {
+        for rung in ["A", "B", "C"] {
+            let (world, shop, canaries) = world(rung);
+            let mut manifest = json!({"name": "words", "description": "Says it", "command": "python3",
+                "args": ["tool.py"]});
+            if schema.is_object() {
+                manifest["inputSchema"] = schema.clone();
+            }
+            world.write(".toolcrib/tools/words/tool.json", manifest.to_string());
+            world.write(".toolcrib/tools/words/tool.py", PROGRAM);
+            world.write(".toolcrib/tools/words/requirements.txt", "crib-words\n");
+            let denied = world.run(&["call", "words"]).exits(3).stderr;
+            assert!(denied.contains("--install"), "{rung}: {denied}");
+            let shown = world.run(&["show", "words"]).exits(0).stdout;
+            assert!(
+                shown.contains("needs the packages crib-words"),
+                "{rung}: {shown}"
+            );
+            world.run(&["grant", "words", "--all"]).exits(0);
+            assert_eq!((shop.asked(), environments(&world)), (0, 0), "{rung}");
+            let said = world.run(&["call", "words"]).exits(0).stdout;
+            assert_eq!(said.trim(), "Hello from a package", "{rung}");
+            world.run(&["call", "words"]).exits(0);
+            world.run(&["list"]).exits(0);
+            assert_eq!(environments(&world), 1, "{rung}");
+            no_canary(&canaries, rung);
+        }
+    }
+    let (world, _, _) = world("A");
+    let manifest = json!({"name": "words", "description": "Says it", "command": "python3",
+        "args": ["tool.py"], "inputSchema": {"type": "object"}});
+    world.write(".toolcrib/tools/words/tool.json", manifest.to_string());
+    world.write(".toolcrib/tools/words/tool.py", PROGRAM);
+    world.write(".toolcrib/tools/words/requirements.txt", "-r other.txt\n");
+    let told = world.run(&["errors"]).exits(1).stdout;
+    assert!(
+        told.contains("`requirements.txt` can't be taken: line 1"),
+        "{told}"
+    );
+}
+
 #[test]
 fn nothing_of_a_package_runs_while_it_is_installed() {
     for rung in ["A", "B", "C"] {

@@ -215,3 +215,96 @@ fn http_tools_take_every_method_and_say_where_arguments_go() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_tool_whose_program_is_missing_is_unavailable_until_it_is_there() {
+    let world = World::trusted();
+    world.write_tool("gone.json", shell_tool("gone", "./gone", json!({})));
+    let program = json!({"name": "lost", "description": "Runs nothing", "command": "./lost",
+        "inputSchema": {"type": "object"}});
+    world.write(".toolcrib/tools/lost/tool.json", program.to_string());
+    let listed = world.run(&["list", "--json"]).exits(0).json();
+    let crib = world.serve();
+    for name in ["gone", "lost"] {
+        let tools = listed["tools"].as_array().unwrap().iter();
+        let mut status = tools
+            .filter(|tool| tool["name"] == name)
+            .map(|tool| &tool["status"]);
+        assert_eq!(status.next().unwrap(), "unavailable", "{name}");
+        assert_eq!(crib.status_of(name).await.as_deref(), Some("unavailable"));
+    }
+    for file in ["gone.json", "lost/tool.json"] {
+        let told = problem(&listed, file);
+        assert!(
+            told.contains("was not found, so the tool is unavailable") && told.contains("warning"),
+            "{told}"
+        );
+    }
+    let path = world.write("gone", "#!/bin/sh\necho here\n");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(crib.status_of("gone").await.as_deref(), Some("active"));
+    world.run(&["call", "gone"]).exits(0);
+}
+
+#[test]
+fn of_two_typescript_files_with_one_name_the_hint_speaks_of_the_export() {
+    let world = World::trusted();
+    let tool = "export default { description: \"Says it\", args: {}, execute: () => \"x\" };\n";
+    world.write_tool("say.ts", tool);
+    world.write_tool("say.mts", tool);
+    let listed = world.run(&["list", "--json"]).exits(1).json();
+    let told = problem(&listed, "say.ts");
+    assert!(
+        told.contains("NameClash") && told.contains("rename the file or the export"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_the_sandbox_decides_is_a_note_and_what_runs_text_a_warning() {
+    let world = World::trusted();
+    let text = "import os, subprocess\nfrom toolcrib import tool\n\n@tool\ndef say() -> str:\n    \"\"\"Says it.\"\"\"\n    return os.sep\n\ndef run():\n    subprocess.run(['ls'])\n";
+    world.write_tool("say.py", text);
+    world.write_tool(
+        "home.ts",
+        "export default { description: \"Says it\", args: {}, execute: () => process.env.HOME };\n",
+    );
+    let ranks = |listed: &Value| -> Vec<(String, String)> {
+        let errors = listed["errors"].as_array().unwrap().iter();
+        let rank = |one: &Value| {
+            (
+                one["severity"].as_str().unwrap().to_owned(),
+                one["errorType"].as_str().unwrap().to_owned(),
+            )
+        };
+        errors.map(rank).collect()
+    };
+    let of = |severity: &str, kind: &str| (severity.to_owned(), kind.to_owned());
+    let note = of("note", "ValidationError");
+    let found = ranks(&world.run(&["list", "--json"]).exits(0).json());
+    assert_eq!(found[0], of("warning", "SecurityError"), "{found:?}");
+    assert_eq!(
+        found[1..],
+        [note.clone(), note.clone(), note.clone()],
+        "{found:?}"
+    );
+    let told = world.run(&["errors"]).exits(0).stdout;
+    assert_eq!(told.matches("SecurityError").count(), 1, "{told}");
+    let settings = world.home().join(".config/toolcrib");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("config.toml"), "scan = \"strict\"\n").unwrap();
+    let strict = world.run(&["list", "--json"]).exits(1).json();
+    let found = ranks(&strict);
+    let refused = of("error", "SecurityError");
+    assert_eq!(
+        found,
+        [refused.clone(), refused.clone(), refused, note],
+        "{found:?}"
+    );
+    let tools = strict["tools"].as_array().unwrap().iter();
+    let names: Vec<_> = tools
+        .filter(|tool| tool["scope"] == "local")
+        .map(|tool| &tool["name"])
+        .collect();
+    assert_eq!(names, ["home"]);
+}

@@ -9,9 +9,14 @@ use crate::support::{Ran, World, eventually, shell_tool};
 
 /// Runs a command of the crib in a terminal with so many columns, and gives what it shows.
 fn in_terminal(world: &World, columns: u16, args: &[&str]) -> String {
+    answering(world, columns, "", args).exits(0).stdout
+}
+
+/// The same for one that asks: each letter answers one question.
+fn answering(world: &World, columns: u16, answers: &str, args: &[&str]) -> Ran {
     const TERMINAL: &str = r#"
 import fcntl, os, pty, struct, sys, termios
-columns, command = int(sys.argv[1]), sys.argv[2:]
+columns, answers, command = int(sys.argv[1]), list(sys.argv[2]), sys.argv[3:]
 child, screen = pty.fork()
 if child == 0:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
@@ -25,13 +30,72 @@ while True:
     if not part:
         break
     shown += part
-os.waitpid(child, 0)
+    if shown.endswith(b"[y/N] ") and answers:
+        os.write(screen, answers.pop(0).encode() + b"\n")
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 sys.stdout.buffer.write(shown)
+sys.stdout.flush()
+os._exit(code)
 "#;
     let columns = columns.to_string();
-    let wrapper = [python(), "-c", TERMINAL, &columns];
+    let wrapper = [python(), "-c", TERMINAL, &columns, answers];
     let command = world.wrapped(&wrapper, &world.binary, args);
-    world.finish(command).exits(0).stdout
+    world.finish(command)
+}
+
+#[test]
+fn trust_shows_what_there_is_and_asks_who_is_there() {
+    let mut world = World::new();
+    world.vars.push(("TRACKER", "a-secret-word".to_owned()));
+    let settings = world.home().join(".config/toolcrib");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(
+        settings.join("config.toml"),
+        "[secrets.tickets]\nenv = \"TRACKER\"\n",
+    )
+    .unwrap();
+    world.write_tool("tickets.py", "import os, subprocess\nfrom toolcrib import tool\n\n@tool(env={'TOKEN': 'secret://tickets'}, permissions={'allowed_environment_vars': ['LC_X']}, sandbox={'max_memory_mb': 1024})\ndef tickets() -> str:\n    \"\"\"Lists tickets.\"\"\"\n    return str('TOKEN' in os.environ)\n\ndef run():\n    subprocess.run(['ls'])\n");
+    world.write_tool("say.json", shell_tool("say", "echo hi", json!({})));
+    let no = answering(&world, 120, "n", &["trust"]);
+    for words in [
+        "is not trusted yet",
+        "runs `echo hi`",
+        "Lists tickets.",
+        "subprocess.run",
+        "Trust this project?",
+        "nothing was trusted",
+    ] {
+        assert!(no.stdout.contains(words), "{words}: {no:?}");
+    }
+    assert_eq!(no.code, 1);
+    world.run(&["call", "say"]).exits(3);
+    // A yes to the code is none to what it declares.
+    let half = answering(&world, 120, "yn", &["trust"]);
+    for words in [
+        "to use 1024 MB",
+        "to be given the secret `tickets`",
+        "Grant what they ask for to tickets?",
+    ] {
+        assert!(half.stdout.contains(words), "{words}: {half:?}");
+    }
+    assert_eq!(half.code, 0);
+    world.run(&["call", "say"]).exits(0);
+    world.run(&["call", "tickets"]).exits(3);
+    let whole = answering(&world, 120, "y", &["trust"]);
+    assert!(
+        whole.stdout.contains("was trusted already") && whole.code == 0,
+        "{whole:?}"
+    );
+    assert_eq!(
+        world.run(&["call", "tickets"]).exits(0).stdout.trim(),
+        "True"
+    );
+    world.run(&["trust", "--revoke"]).exits(0);
+    let unasked = answering(&world, 120, "", &["trust", "--yes"]);
+    assert!(
+        unasked.code == 0 && !unasked.stdout.contains("[y/N]"),
+        "{unasked:?}"
+    );
 }
 
 #[test]

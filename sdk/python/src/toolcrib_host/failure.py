@@ -99,14 +99,14 @@ TRIES = {
     "run": "_execute_child _posix_spawn _fork_exec _execvpe execv execve posix_spawn posix_spawnp",
     "connect": "create_connection connect sendto getaddrinfo",
     "mkdir": "mkdir makedirs",
-    "write": "write_text write_bytes touch unlink remove rmdir rename replace rmtree truncate symlink symlink_to link "
-    "hardlink_to mkstemp",
+    "remove": "unlink remove rmdir rename replace rmtree",
+    "write": "write_text write_bytes touch truncate symlink symlink_to link hardlink_to mkstemp",
     "read": "read_text read_bytes listdir scandir iterdir readlink stat lstat",
 }
 
 
 def tried_by(error: BaseException, sources: Sources) -> str:
-    """What was tried: `read`, `write`, `mkdir`, `run` or `connect`; empty where that can't be told."""
+    """What was tried: `read`, `write`, `mkdir`, `remove`, `run` or `connect`; empty where that can't be told."""
     frames: list[TracebackType] = []
     traceback = error.__traceback__
     while traceback is not None:
@@ -127,8 +127,10 @@ def tried_by(error: BaseException, sources: Sources) -> str:
 
 def tried_in(line: str) -> str:
     """The same by the line of the user's own that failed."""
-    from re import search
+    from re import search, sub
 
+    # A text has a `replace` of its own.
+    line = sub(r"(?<!\bos)\.replace\(", "", line)
     for tried, names in TRIES.items():
         if search(rf"\b(?:{'|'.join(names.split())})\(", line):
             return tried

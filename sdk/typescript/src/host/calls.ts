@@ -1,5 +1,6 @@
 // Runs calls: parses the arguments, hands them to the tool, answers.
 
+import { setImmediate } from "node:timers";
 import { send, sendSoon } from "./channel.js";
 import { cancel, makeContext, type Call } from "./context.js";
 import type { Tool } from "./describe.js";
@@ -57,6 +58,11 @@ class RunningCall implements Call, Running {
     const result: unknown = parsed instanceof Promise ? parsed.then(work) : work(parsed);
     if (isThenable(result)) result.then((value) => this.succeed(value), (error: unknown) => this.fail(error));
     else this.succeed(result);
+  }
+
+  /** The thread is free, though the call has not ended: the next may come. */
+  tellWaiting(): void {
+    if (!this.ended) send(`{"jsonrpc":"2.0","method":"waiting","params":{"id":${JSON.stringify(this.id)}}}`);
   }
 
   private refuse(issues: { path: PropertyKey[]; message: string }[]): void {
@@ -120,4 +126,6 @@ export function execute(id: unknown, params: unknown, tools: Map<string, Tool>, 
       call.fail(error);
     }
   });
+  // What follows at once, a promise that is kept already, still belongs to its turn.
+  if (!call.ended) setImmediate(() => call.tellWaiting());
 }

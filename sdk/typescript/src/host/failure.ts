@@ -101,14 +101,15 @@ interface SystemCall {
   tried?: Tried;
 }
 
-type Tried = "read" | "write" | "mkdir" | "run" | "connect";
+type Tried = "read" | "write" | "mkdir" | "remove" | "run" | "connect";
 
 /** System calls by their names in Node's errors, and what they try; `open` may be either. */
 const TRIES: [Tried, RegExp][] = [
   ["run", /^(?:spawn|exec|posix_spawn|uv_spawn)/],
   ["connect", /^(?:connect|getaddrinfo|bind|listen|send)/],
   ["mkdir", /^mkdir/],
-  ["write", /^(?:write|unlink|rmdir|rm|rename|truncate|ftruncate|symlink|link|copyfile|chmod|utime)/],
+  ["remove", /^(?:unlink|rmdir|rm|rename)/],
+  ["write", /^(?:write|truncate|ftruncate|symlink|link|copyfile|chmod|utime)/],
   ["read", /^(?:read|scandir|opendir|stat|lstat|readlink|access)/],
 ];
 

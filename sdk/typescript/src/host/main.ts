@@ -34,6 +34,8 @@ async function initialize(id: unknown, params: unknown): Promise<void> {
       protocolVersion: "1.1",
       // One that must be alone is alone in its file: its neighbours share the one thread.
       concurrency: Math.min(CONCURRENCY, ...[...tools.values()].map(({ concurrency }) => concurrency ?? CONCURRENCY)),
+      // There is one thread: it takes the next call when the last has ended or waits.
+      turns: true,
       tools: [...tools.values()].map(({ spec }) => spec),
       problems: described.problems,
     });

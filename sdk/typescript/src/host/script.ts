@@ -1,6 +1,7 @@
 // The tool file as Toolcrib hands it over: texts that were scanned, and how they refer to each other.
 
-import { basename, dirname, extname } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export type Format = "module" | "commonjs" | "json";
@@ -39,7 +40,26 @@ export function readScript(given: unknown): Script | string {
   const { file, directory, texts } = given;
   if (typeof file !== "string" || typeof directory !== "string") return "params.script needs `file` and `directory`";
   if (!isObject(texts) || !isObject(texts[file])) return "params.script.texts has no text of the file";
-  return given as unknown as Script;
+  return withTools(given as unknown as Script);
+}
+
+/** Where other projects keep what defines their tools: `import { Tool } from "../tools/index.js"`. */
+const TOOLS = /\bfrom\s*["'](\.{1,2}\/(?:[^"'\n]*\/)?tools\/index\.[jt]s)["']/g;
+
+/** The same script, in which such a file that is not there is the SDK. */
+function withTools(script: Script): Script {
+  const texts = { ...script.texts };
+  const resolved = { ...script.resolved };
+  for (const [importer, { text, format }] of Object.entries(script.texts)) {
+    if (format !== "module") continue;
+    for (const [, specifier] of text.matchAll(TOOLS)) {
+      const path = join(dirname(importer), specifier!);
+      if (target(script, importer, specifier!) !== undefined || existsSync(path)) continue;
+      texts[path] = { text: 'export * from "@toolcrib/plugin";', format: "module" };
+      resolved[importer] = { ...resolved[importer], [specifier!]: path };
+    }
+  }
+  return { ...script, texts, resolved };
 }
 
 /** A file's path; empty for what is no file. */

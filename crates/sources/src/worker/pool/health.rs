@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolcrib_core::{Health, Standing};
 
+use super::turns::COMPANY_IDLE;
 use super::{NO_TOOL, Pool};
 use crate::worker::message::RpcError;
 use crate::worker::now_ms;
@@ -104,13 +105,21 @@ impl Pool {
         let mut asked = None;
         let refused = {
             let mut state = self.state();
-            state.members.retain(|member| {
-                let tired = member.busy == 0 && now.duration_since(member.idle_since) >= idle;
-                if tired {
-                    member.worker.end();
+            let mut surplus = state.shared().saturating_sub(self.size());
+            // The first was there before its company, and stays.
+            for at in (0..state.members.len()).rev() {
+                let member = &state.members[at];
+                let company = surplus > 0 && member.only.is_none();
+                let idle = if company {
+                    idle.min(COMPANY_IDLE)
+                } else {
+                    idle
+                };
+                if member.busy == 0 && now.duration_since(member.idle_since) >= idle {
+                    surplus = surplus.saturating_sub(usize::from(company));
+                    state.members.remove(at).worker.end();
                 }
-                !tired
-            });
+            }
             if now >= state.next_check {
                 state.next_check = now + limits.health_every;
                 let idle = state

@@ -37,6 +37,13 @@ impl Pool {
         logs.append(&self.recipe.name, masked.as_bytes());
     }
 
+    /// Why its program is not there, if so.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let (recipe, environment) = (&self.recipe, &self.ground.environment);
+        let missing = toolcrib_sandbox::missing(&recipe.program, &recipe.dir, environment);
+        missing.map(|error| error.to_string())
+    }
+
     /// What holds its workers, where something does.
     pub(crate) fn held(&self) -> Option<Held> {
         self.recipe.held(&self.ground.launcher)

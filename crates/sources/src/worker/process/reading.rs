@@ -132,6 +132,11 @@ impl Desk {
                     },
                 });
             }
+            "waiting" => {
+                let id = params.get("id").and_then(number);
+                let turn = id.and_then(|id| self.inbox().waiting.get_mut(&id)?.turn.take());
+                drop(turn);
+            }
             "log" => {
                 let message = text("message").unwrap_or_default();
                 match text("level") {

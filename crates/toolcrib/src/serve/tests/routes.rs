@@ -229,7 +229,7 @@ async fn health_is_told_by_stage() {
     assert_eq!(status, 200);
     assert_eq!(
         body["counts"],
-        json!({"active": 7, "denied": 0, "error": 0, "loading": 0, "untrusted": 1})
+        json!({"active": 7, "denied": 0, "error": 0, "loading": 0, "unavailable": 0, "untrusted": 1})
     );
     let view: HealthView = serde_json::from_value(body).unwrap();
     assert_eq!(
