@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use toolcrib::config::Flags;
 use toolcrib::env::Env;
 use toolcrib::open::Opened;
-use toolcrib::serve::auth::Auth;
+use toolcrib::serve::auth::{Auth, Who};
 use toolcrib::serve::{Served, http, mcp};
 use toolcrib_core::{
     Access, BoxFuture, Call, CallResult, Crib, Loading, Outcome, Rank, Run, Schema, SourceKey,
@@ -79,7 +79,7 @@ pub fn serve_stdio() -> ExitCode {
         if let Some(served) = noop_crib(home.path()).await {
             let _ = mcp::lines(
                 mcp::Mcp::new(served),
-                mcp::new_session(),
+                (Who::owner(), mcp::new_session()),
                 tokio::io::stdin(),
                 tokio::io::stdout(),
             )

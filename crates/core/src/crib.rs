@@ -107,6 +107,15 @@ impl Crib {
         }
     }
 
+    /// The same for who sees everything.
+    pub async fn described_to_owner(&self, tool: &str) {
+        let mut swaps = self.registry.swaps();
+        let known = |tool: &Arc<Tool>| tool.pending != Some(Pending::Description);
+        while self.loading() != Loading::Done && !self.owners_view().get(tool).is_some_and(known) {
+            let _ = swaps.changed().await;
+        }
+    }
+
     /// Waits until this tool can be called.
     pub async fn callable(&self, agent: &str, tool: &str) {
         let mut swaps = self.registry.swaps();

@@ -21,16 +21,19 @@ pub enum Event {
     ToolProgress {
         call_id: Arc<str>,
         tool: String,
+        agent: Arc<str>,
         progress: Progress,
     },
     ToolComplete {
         call_id: Arc<str>,
         tool: String,
+        agent: Arc<str>,
         duration_ms: f64,
     },
     ToolFailed {
         call_id: Arc<str>,
         tool: String,
+        agent: Arc<str>,
         duration_ms: f64,
         failure: Failure,
     },
@@ -76,7 +79,37 @@ impl Failure {
     }
 }
 
+/// What an event is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    Catalog(&'a Change),
+    Problem(&'a Problem),
+    /// The process behind this tool.
+    Tool(&'a str),
+    /// A call of this tool by this agent.
+    Call {
+        tool: &'a str,
+        agent: &'a str,
+    },
+}
+
 impl Event {
+    /// What it is about: who does not see that does not hear of it either.
+    pub fn subject(&self) -> Subject<'_> {
+        match self {
+            Event::ToolsChanged(change) => Subject::Catalog(change),
+            Event::ToolError(problem) => Subject::Problem(problem),
+            Event::ToolStart { tool, agent, .. }
+            | Event::ToolProgress { tool, agent, .. }
+            | Event::ToolComplete { tool, agent, .. }
+            | Event::ToolFailed { tool, agent, .. } => Subject::Call { tool, agent },
+            Event::WorkerSpawn { tool, .. }
+            | Event::WorkerExit { tool, .. }
+            | Event::StatusChanged { tool, .. }
+            | Event::HealthChanged { tool, .. } => Subject::Tool(tool),
+        }
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Event::ToolsChanged(_) => "tools_changed",

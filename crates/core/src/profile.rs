@@ -59,6 +59,17 @@ impl Profile {
         &self.sees
     }
 
+    /// What settings list for it, in the order of the chain.
+    pub fn listed(&self) -> impl Iterator<Item = &MiddlewareTable> {
+        let names = middleware::names().into_iter();
+        names.flat_map(|name| {
+            let links = self.settings.middleware.iter();
+            links
+                .map(ListedLink::table)
+                .filter(move |table| table.name == name)
+        })
+    }
+
     pub(crate) fn chain(&self) -> &[Arc<dyn Middleware>] {
         &self.chain
     }

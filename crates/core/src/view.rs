@@ -174,6 +174,16 @@ impl View {
         })
     }
 
+    /// Does it hide nothing at all?
+    pub fn shows_all(&self) -> bool {
+        self.is_everything
+    }
+
+    /// May whoever has this view read of this problem?
+    pub fn shows(&self, problem: &Problem) -> bool {
+        self.is_everything || self.may_show(problem)
+    }
+
     fn may_show(&self, problem: &Problem) -> bool {
         match (&problem.tool_name, &problem.file) {
             (Some(name), _) => self.get(name).is_some(),

@@ -97,10 +97,7 @@ impl Grantor {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let book = self.book()?;
         if !id.chars().all(plain) || !book.revoke(id).await.map_err(refused)? {
-            return Err(
-                CallError::new(ErrorCode::NotFound, "there is no such grant")
-                    .hint("GET /api/grants lists them, and so does `toolcrib grant --list`"),
-            );
+            return Err(no_grant());
         }
         self.catch_up().await;
         Ok(())
@@ -265,4 +262,9 @@ fn bad(message: impl Into<String>) -> CallError {
 
 fn short(text: &str) -> String {
     text.chars().take(100).collect()
+}
+/// The same words, whether there is none or who asks does not see it.
+pub fn no_grant() -> CallError {
+    CallError::new(ErrorCode::NotFound, "there is no such grant")
+        .hint("GET /api/grants lists them, and so does `toolcrib grant --list`")
 }

@@ -25,6 +25,7 @@ impl Middleware for Trace {
                 events,
                 call_id: call.context.call_id.clone(),
                 tool: call.tool.name().to_owned(),
+                agent: call.caller.agent.clone(),
                 start: Instant::now(),
                 failure: Some(Failure::Cancelled),
             };
@@ -52,10 +53,12 @@ impl Middleware for Trace {
 fn pass_on_progress(call: &mut Call, events: &Events) {
     let events = events.clone();
     let (call_id, tool) = (call.context.call_id.clone(), call.tool.name().to_owned());
+    let agent = call.caller.agent.clone();
     call.context.add_progress(Arc::new(move |progress| {
         events.tell(Event::ToolProgress {
             call_id: call_id.clone(),
             tool: tool.clone(),
+            agent: agent.clone(),
             progress,
         });
     }));
@@ -66,6 +69,7 @@ struct Ending<'a> {
     events: &'a Events,
     call_id: Arc<str>,
     tool: String,
+    agent: Arc<str>,
     start: Instant,
     failure: Option<Failure>,
 }
@@ -74,12 +78,14 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let duration_ms = self.start.elapsed().as_secs_f64() * 1_000.0;
         let (call_id, tool) = (self.call_id.clone(), std::mem::take(&mut self.tool));
+        let agent = self.agent.clone();
         let event = match self.failure {
             None => {
                 tracing::debug!(tool, call = %call_id, duration_ms, "tool.complete");
                 Event::ToolComplete {
                     call_id,
                     tool,
+                    agent,
                     duration_ms,
                 }
             }
@@ -88,6 +94,7 @@ impl Drop for Ending<'_> {
                 Event::ToolFailed {
                     call_id,
                     tool,
+                    agent,
                     duration_ms,
                     failure,
                 }

@@ -32,6 +32,9 @@ pub struct Call {
     /// One JSON object, or `-`, or key=value pairs
     #[arg(value_name = "JSON | KEY=VALUE")]
     pub arguments: Vec<String>,
+    /// Call it as this agent, whose middleware the call passes
+    #[arg(long, value_name = "NAME", conflicts_with = "full")]
+    pub agent: Option<String>,
     /// Print the whole output, also what agents are not shown
     #[arg(long)]
     pub full: bool,
@@ -47,7 +50,8 @@ impl Call {
             false => Value::Null,
         };
         let arguments = read_arguments(&self.arguments, &schema, &self.name)?;
-        let Some(outcome) = attended(scene, &reach, &self.name, arguments).await else {
+        let agent = self.agent.as_deref();
+        let Some(outcome) = attended(scene, &reach, (&self.name, agent), arguments).await else {
             return Ok(EXIT_INTERRUPTED);
         };
         reach.close().await;
@@ -75,12 +79,12 @@ pub struct Attended {
 pub async fn attended(
     scene: &Scene,
     reach: &Reach,
-    name: &str,
+    (name, agent): (&str, Option<&str>),
     arguments: Object,
 ) -> Option<Attended> {
     let mut watched = Watched::new(reach, scene.printer, name).await;
     tokio::select! {
-        called = watched.during(reach.call(name, arguments)) => {
+        called = watched.during(reach.call(name, agent, arguments)) => {
             watched.look().await;
             return Some(Attended {
                 called,

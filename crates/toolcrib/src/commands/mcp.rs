@@ -14,7 +14,7 @@ use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::words::counted;
 use toolcrib_sources::Follow;
 
-use super::relay::{self, NoCrib, Stream};
+use super::relay::{self, Door, NoCrib, Stream};
 use super::serve::asked_to_stop;
 use super::{Done, Scene};
 use crate::config::Flags;
@@ -22,6 +22,7 @@ use crate::env;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::printer::Printer;
+use crate::serve::auth::Who;
 use crate::serve::http::LAST_WORDS;
 use crate::serve::{Served, mcp};
 
@@ -34,6 +35,9 @@ pub struct Mcp {
     /// Print `mcpServers` and `allowedTools` for Claude agents instead
     #[arg(long)]
     pub print_config: bool,
+    /// The agent whose tools these are; `default` where none is named
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
     /// Run alone, even where a crib serves this project
     #[arg(long)]
     pub standalone: bool,
@@ -43,18 +47,27 @@ impl Mcp {
     pub async fn run(self, scene: &Scene) -> Done {
         let project = scene.globals.project.as_deref();
         let opened = Opened::wire(scene.env.clone(), Flags::default(), project).await?;
+        let who = match &self.agent {
+            None => Who::owner(),
+            Some(agent) => Who::owner().choose(agent, &opened.crib)?,
+        };
         if self.print_config {
-            return print_config(scene, &opened).await;
+            return print_config(scene, &opened, self.agent.as_deref()).await;
         }
         let session = session(scene);
         let socket = opened.socket().filter(|_| !self.standalone);
-        let crib = match &socket {
-            Some(socket) => relay::connect(socket, &session).await,
+        let door = socket.map(|socket| Door {
+            socket,
+            session: session.clone(),
+            agent: self.agent.clone(),
+        });
+        let crib = match &door {
+            Some(door) => relay::connect(door).await,
             None => Err(NoCrib::Silent),
         };
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let ended = match (socket, crib) {
-            (Some(socket), Ok(crib)) => {
+        let ended = match (&door, crib) {
+            (Some(door), Ok(crib)) => {
                 scene.printer.remark(format!(
                     "toolcrib {}: the crib that serves {} answers",
                     crate::VERSION,
@@ -63,22 +76,21 @@ impl Mcp {
                 let alone = async |reason| {
                     say_why(scene.printer, &reason);
                     let (ours, theirs) = tokio::io::duplex(64 * 1_024);
-                    let (printer, session) = (scene.printer, session.clone());
+                    let (printer, caller) = (scene.printer, (who, session));
                     tokio::spawn(async move {
                         let (input, output) = tokio::io::split(theirs);
-                        let _ = serve_alone(opened, printer, session, input, output).await;
+                        let _ = serve_alone(opened, printer, caller, input, output).await;
                     });
                     Box::new(ours) as Box<dyn Stream>
                 };
-                let relayed =
-                    relay::run(input, output, (socket, session.clone()), crib, alone).await;
+                let relayed = relay::run(input, output, door, crib, alone).await;
                 relayed.map_err(|error| error.to_string())
             }
             (_, reason) => {
                 if let Err(reason) = reason {
                     say_why(scene.printer, &reason);
                 }
-                serve_alone(opened, scene.printer, session, input, output).await
+                serve_alone(opened, scene.printer, (who, session), input, output).await
             }
         };
         ended.map_err(|reason| {
@@ -106,7 +118,7 @@ fn say_why(printer: Printer, reason: &NoCrib) {
 async fn serve_alone(
     opened: Opened,
     printer: Printer,
-    session: Arc<str>,
+    (who, session): (Who, Arc<str>),
     input: impl AsyncRead + Send + Sync + Unpin + 'static,
     output: impl AsyncWrite + Send + Sync + Unpin + 'static,
 ) -> Result<(), String> {
@@ -123,7 +135,7 @@ async fn serve_alone(
             printer.remark(format!(
                 "toolcrib {} serves {} of {}",
                 crate::VERSION,
-                counted(opened.crib.view(DEFAULT_AGENT).listed().count(), "tool"),
+                counted(opened.crib.view(who.agent()).listed().count(), "tool"),
                 opened.project_line()
             ));
             let followed = opened.follow(&sources, |reasons| {
@@ -133,7 +145,7 @@ async fn serve_alone(
             });
             tokio::join!(followed, opened.tell_progress());
         } => Ok(()),
-        ended = mcp::lines_until(mcp::Mcp::new(served.clone()), session, input, output, async {
+        ended = mcp::lines_until(mcp::Mcp::new(served.clone()), (who.clone(), session), input, output, async {
             asked_to_stop().await;
             // Said before the calls in flight are given up, so that workers are asked to end. Then they are answered.
             opened.place.workers.closing();
@@ -190,11 +202,14 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
 }
 
 /// The form of seed 000: what a Claude agent takes as `mcpServers` and `allowedTools`.
-async fn print_config(scene: &Scene, opened: &Opened) -> Done {
+async fn print_config(scene: &Scene, opened: &Opened, agent: Option<&str>) -> Done {
     let _sources = opened.load().await;
-    let view = opened.crib.view(DEFAULT_AGENT);
+    let view = opened.crib.view(agent.unwrap_or(DEFAULT_AGENT));
     let allowed: Vec<String> = view.listed().map(|tool| tool.mcp_name()).collect();
     let mut args = vec!["mcp".to_owned()];
+    if let Some(agent) = agent {
+        args.extend(["--agent".to_owned(), agent.to_owned()]);
+    }
     if let Some(project) = &opened.project {
         args.extend(["--project".to_owned(), project.root.display().to_string()]);
     }

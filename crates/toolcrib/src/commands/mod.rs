@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::log::{Form, Log, REMARK, Sink};
 use crate::printer::Printer;
 
+mod agents;
 mod call;
 mod calls;
 mod completions;
@@ -93,6 +94,7 @@ Keep:
   unregister   Remove a registered tool
   validate     Start a registered tool's program and check that it is what was registered
   grant        Grant a tool what it may do beyond the default, or take it back
+  agents       List the agents of your settings, or show what one of them sees and why not
   token        Make, list and revoke tokens for programs that use HTTP
 
 Serve:
@@ -155,6 +157,7 @@ pub enum Verb {
     Unregister(unregister::Unregister),
     Validate(validate::Validate),
     Grant(grant::Grant),
+    Agents(agents::Agents),
     Token(token::Token),
     Serve(serve::Serve),
     Mcp(mcp::Mcp),
@@ -266,6 +269,7 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Unregister(command) => command.run(scene).await,
         Verb::Validate(command) => command.run(scene).await,
         Verb::Grant(command) => command.run(scene).await,
+        Verb::Agents(command) => command.run(scene).await,
         Verb::Token(command) => command.run(scene).await,
         Verb::Serve(command) => command.run(scene).await,
         Verb::Mcp(command) => command.run(scene).await,

@@ -205,11 +205,17 @@ impl Reach {
         self.get(&format!("/tools/{}", segment(name)?)).await
     }
 
-    /// Calls a tool. Dropping the future cancels the call, wherever it runs.
-    pub async fn call(&self, name: &str, arguments: Object) -> Result<OutcomeView, Failure> {
+    /// Calls a tool, as the agent that was chosen. Dropping the future cancels the call, wherever it runs.
+    pub async fn call(
+        &self,
+        name: &str,
+        agent: Option<&str>,
+        arguments: Object,
+    ) -> Result<OutcomeView, Failure> {
         let path = format!("/tools/{}/call", segment(name)?);
         let body = CallBody {
             arguments,
+            agent: agent.map(str::to_owned),
             attached: true,
             ..CallBody::default()
         };

@@ -3,7 +3,7 @@
 //! It knows just enough of the protocol for that: which requests are unanswered, which of them may be asked again,
 //! and what a client of the old era said first, because a new server has to hear it too.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::serve::http::{GRACE, LAST_WORDS};
 use crate::serve::mcp::framing::{Line, Read, refusal, write_line};
 use crate::serve::mcp::message::Id;
-use crate::serve::socket::{PATH, SESSION_HEADER, protocol};
+use crate::serve::socket::{AGENT_HEADER, PATH, SESSION_HEADER, protocol};
 
 mod state;
 
@@ -39,14 +39,34 @@ pub enum NoCrib {
     OtherVersion(String),
 }
 
+/// Where a relay knocks, and what it says there.
+#[derive(Debug, Clone)]
+pub struct Door {
+    pub socket: PathBuf,
+    /// What the calls of the agent have in common.
+    pub session: Arc<str>,
+    /// The agent that was chosen.
+    pub agent: Option<String>,
+}
+
+impl Door {
+    fn head(&self) -> String {
+        let agent = self.agent.as_ref();
+        let agent = agent.map(|agent| format!("{AGENT_HEADER}: {agent}\r\n"));
+        format!(
+            "GET {PATH} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: {}\r\n{SESSION_HEADER}: {}\r\n{}\r\n",
+            protocol(),
+            self.session,
+            agent.unwrap_or_default()
+        )
+    }
+}
+
 /// Connects to the crib that serves the project, if there is one of this very version.
-pub async fn connect(socket: &Path, session: &str) -> Result<Box<dyn Stream>, NoCrib> {
-    let stream = UnixStream::connect(socket).await;
+pub async fn connect(door: &Door) -> Result<Box<dyn Stream>, NoCrib> {
+    let stream = UnixStream::connect(&door.socket).await;
     let mut stream = stream.map_err(|_| NoCrib::Silent)?;
-    let head = format!(
-        "GET {PATH} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: {}\r\n{SESSION_HEADER}: {session}\r\n\r\n",
-        protocol()
-    );
+    let head = door.head();
     let greeted = tokio::time::timeout(Duration::from_secs(2), async {
         stream.write_all(head.as_bytes()).await.ok()?;
         let mut answer = Vec::new();
@@ -88,7 +108,7 @@ const QUEUE: usize = 16;
 pub async fn run(
     client_in: impl AsyncRead + Send + Unpin,
     mut client_out: impl AsyncWrite + Send + Unpin,
-    (socket, session): (PathBuf, Arc<str>),
+    door: &Door,
     first: Box<dyn Stream>,
     alone: impl AsyncFnOnce(NoCrib) -> Box<dyn Stream>,
 ) -> std::io::Result<()> {
@@ -111,7 +131,7 @@ pub async fn run(
         let mut alone = Some(alone);
         let mut server = first;
         while let Ended::ServerGone = client.pump(server).await? {
-            server = match (reconnect(&socket, &session).await, alone.take()) {
+            server = match (reconnect(door).await, alone.take()) {
                 (Ok(next), own) => {
                     alone = own;
                     next
@@ -183,10 +203,10 @@ fn lock(state: &Mutex<RelayState>) -> MutexGuard<'_, RelayState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn reconnect(socket: &Path, session: &str) -> Result<Box<dyn Stream>, NoCrib> {
+async fn reconnect(door: &Door) -> Result<Box<dyn Stream>, NoCrib> {
     let deadline = Instant::now() + HOLD;
     while Instant::now() < deadline {
-        match connect(socket, session).await {
+        match connect(door).await {
             Err(NoCrib::Silent) => tokio::time::sleep(RETRY_EVERY).await,
             // Waiting makes it no other one.
             answered => return answered,

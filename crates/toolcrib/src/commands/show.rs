@@ -4,7 +4,7 @@ use clap::Args;
 use toolcrib_core::Reads;
 
 use super::list::heading;
-use super::reach::{About, Reach};
+use super::reach::{About, Reach, segment};
 use super::{Done, Scene, Target};
 use crate::printer::plain;
 use crate::wire::ToolView;
@@ -14,6 +14,9 @@ use crate::wire::ToolView;
 pub struct Show {
     /// The tool's name
     pub name: String,
+    /// As this agent sees it, and what its call would pass
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
     #[command(flatten)]
     pub target: Target,
 }
@@ -21,7 +24,13 @@ pub struct Show {
 impl Show {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open_for(scene, &self.target, About::Tool(&self.name)).await?;
-        let tool = reach.tool(&self.name).await?;
+        let tool = match self.agent {
+            None => reach.tool(&self.name).await?,
+            Some(agent) => {
+                let path = format!("/tools/{}", segment(&self.name)?);
+                reach.ask(&path, &[("agent", agent)]).await?
+            }
+        };
         let printer = scene.printer;
         if printer.is_json() {
             printer.json(&tool);
@@ -32,6 +41,16 @@ impl Show {
         printer.line("");
         for (name, value) in facts(&tool) {
             printer.line(format!("{name:<13}{}", plain(&value)));
+        }
+        if let Some(call) = &tool.call {
+            printer.line("");
+            printer.line(heading(&format!(
+                "a call of `{}` passes",
+                plain(&call.agent)
+            )));
+            for one in &call.passes {
+                printer.line(format!("  {}", plain(one)));
+            }
         }
         printer.line("");
         printer.line(heading("input schema"));

@@ -44,7 +44,7 @@ impl Test {
         // A tool without a process of its own has no log, and not everybody may read one.
         let from = read_on(&reach, &self.name, 0, Some(0)).await.ok();
         let begun = Instant::now();
-        let Some(attended) = attended(scene, &reach, &self.name, arguments).await else {
+        let Some(attended) = attended(scene, &reach, (&self.name, None), arguments).await else {
             return Ok(EXIT_INTERRUPTED);
         };
         let mut called = attended.called;

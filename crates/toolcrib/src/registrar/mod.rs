@@ -456,7 +456,8 @@ fn conflict(name: &str, holder: &str) -> CallError {
         .hint("take another name, or change the one there is")
 }
 
-fn missing(name: &str) -> CallError {
+/// The same words, whether there is none or who asks does not see it.
+pub fn missing(name: &str) -> CallError {
     let name: String = name.chars().take(64).collect();
     let message = format!("there is no registered tool named `{name}`");
     CallError::new(ErrorCode::NotFound, message)

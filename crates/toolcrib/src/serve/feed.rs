@@ -21,6 +21,8 @@ pub struct SentEvent {
     pub name: &'static str,
     /// JSON on one line.
     pub data: String,
+    /// What was told; nothing where it is about the stream itself.
+    pub event: Option<Event>,
 }
 
 /// What goes out to all who listen.
@@ -95,7 +97,7 @@ impl Feed {
         }
     }
 
-    fn tell(&self, name: &'static str, data: serde_json::Result<String>) {
+    fn tell(&self, name: &'static str, event: Option<Event>, data: serde_json::Result<String>) {
         let data = match data {
             Ok(data) => data,
             Err(error) => {
@@ -110,6 +112,7 @@ impl Feed {
             number: kept.last,
             name,
             data,
+            event,
         });
         if kept.events.len() == KEPT {
             kept.events.pop_front();
@@ -128,9 +131,16 @@ impl Feed {
 async fn hear(feed: Arc<Feed>, mut events: Receiver<Event>) {
     loop {
         match events.recv().await {
-            Ok(event) => feed.tell(event.name(), event_json(&event)),
+            Ok(event) => {
+                let data = event_json(&event);
+                feed.tell(event.name(), Some(event), data);
+            }
             Err(RecvError::Lagged(missed)) => {
-                feed.tell("lagged", serde_json::to_string(&LaggedView { missed }));
+                feed.tell(
+                    "lagged",
+                    None,
+                    serde_json::to_string(&LaggedView { missed }),
+                );
             }
             Err(RecvError::Closed) => return,
         }

@@ -38,8 +38,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Every route, behind the guard and the door. `own` is the address that the listener is bound to.
 pub fn router(served: Arc<Served>, own: SocketAddr, auth: Auth) -> Router {
+    let door = mcp::door(served.clone());
     rest::router(served.clone())
-        .route("/mcp", any(mcp::door(served.clone())))
+        .route("/mcp", any(door.clone()))
+        .route("/mcp/{agent}", any(door))
         .layer(from_fn_with_state((auth, served.crib.clone()), auth::check))
         .layer(Guard::new(own))
 }

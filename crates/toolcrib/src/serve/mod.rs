@@ -4,7 +4,7 @@
 //! - [`visitors`]: who has a place there, and for how long.
 //! - [`guard`]: who may knock — Host and Origin.
 //! - [`auth`]: who is let in — tokens, browsers' logins, scopes.
-//! - [`feed`]: events as they go out, numbered.
+//! - [`feed`]: events as they go out, numbered. `earshot`: what one listener hears of them.
 //! - [`running`]: calls that run now, and how they are stopped from elsewhere.
 //! - [`rest`]: THE ROUTE TABLE, and a file per noun.
 //!
@@ -12,6 +12,7 @@
 
 pub mod auth;
 pub mod convert;
+mod earshot;
 pub mod feed;
 pub mod guard;
 pub mod http;
@@ -271,6 +272,18 @@ impl Served {
         let _ = tokio::time::timeout(patience, described).await;
     }
 
+    /// The same for who keeps the crib and means no agent.
+    pub async fn described_to_keeper(&self, tool: &str) {
+        if self.crib.loading() == Loading::Done {
+            return;
+        }
+        let patience = match self.crib.owners_view().get(tool) {
+            Some(_) => NAMED,
+            None => self.list_wait,
+        };
+        let _ = tokio::time::timeout(patience, self.crib.described_to_owner(tool)).await;
+    }
+
     /// Ends when no call is running, those included whose client has gone.
     pub async fn calls_ended(&self) {
         let mut running = self.in_flight.subscribe();
@@ -296,6 +309,15 @@ impl Served {
                 users_profiles(env).map_err(Failure::from)?.admits(agent)
             }
             _ => self.crib.admits(agent),
+        }
+    }
+
+    /// What whoever asks may look at: everything for who keeps the crib, and what their agent sees for everybody else. It
+    /// is the only way in which a route gets at more than one agent's tools.
+    pub fn kept(&self, who: &auth::Who) -> Arc<View> {
+        match who.keeps() {
+            true => self.crib.owners_view(),
+            false => self.view(who),
         }
     }
 

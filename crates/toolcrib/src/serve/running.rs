@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{CallError, Caller, ErrorCode};
 
-use super::auth::{Scope, Who};
+use super::auth::Who;
 
 /// Cheap to clone.
 #[derive(Clone, Default)]
@@ -47,7 +47,7 @@ impl RunningCalls {
         let calls = self.lock();
         let theirs = |call: &&RunningCall| {
             let own = call.token.is_some() && call.token.as_ref() == who.token_id();
-            own || who.may(Scope::Manage)
+            own || who.keeps()
         };
         match calls.get(id).filter(theirs) {
             Some(call) => {

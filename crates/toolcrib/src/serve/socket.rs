@@ -34,6 +34,8 @@ use super::{Served, rest};
 pub const PATH: &str = "/relay";
 /// The header in which a relay says what its agent's calls have in common, whichever crib answers them.
 pub const SESSION_HEADER: &str = "toolcrib-session";
+/// The header in which a relay says which agent it is for, where one was chosen.
+pub const AGENT_HEADER: &str = "toolcrib-agent";
 /// Where `toolcrib token login` asks for a login URL. The port has no such route.
 pub const LOGIN_PATH: &str = "/login-url";
 
@@ -196,9 +198,16 @@ async fn relay(relays: Relays, mcp: Arc<Mcp>, mut request: Request) -> Response 
     if wanted != Some(protocol().as_str()) {
         return (StatusCode::UPGRADE_REQUIRED, crate::VERSION).into_response();
     }
-    let session = request.headers().get(SESSION_HEADER);
-    let session = session.and_then(|value| value.to_str().ok());
-    let session = session.map_or_else(mcp::new_session, Arc::from);
+    let header = |name| request.headers().get(name)?.to_str().ok();
+    let session = header(SESSION_HEADER).map_or_else(mcp::new_session, Arc::from);
+    let who = match header(AGENT_HEADER) {
+        None => Ok(Who::owner()),
+        Some(agent) => Who::owner().choose(agent, &relays.served.crib),
+    };
+    let who = match who {
+        Ok(who) => who,
+        Err(error) => return ErrorResponse::from(error).into_response(),
+    };
     let upgrade = hyper::upgrade::on(&mut request);
     let served = relays.served.clone();
     relays.spawn(async move {
@@ -212,7 +221,7 @@ async fn relay(relays: Relays, mcp: Arc<Mcp>, mut request: Request) -> Response 
                 () = served.over() => {}
             }
         };
-        let _ = mcp::lines_until(mcp, session, read, write, stop).await;
+        let _ = mcp::lines_until(mcp, (who, session), read, write, stop).await;
     });
     let switched =
         HeaderValue::from_str(&protocol()).unwrap_or(HeaderValue::from_static("toolcrib-mcp"));

@@ -15,6 +15,9 @@ pub struct CallBody {
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, Value>)]
     pub arguments: Object,
+    /// The agent that calls: another than the token's only where the token is for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The run that this call belongs to, in which `run_limit` counts; used as `sessionId` if that is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,

@@ -119,6 +119,7 @@ pub fn event_json(event: &Event) -> serde_json::Result<String> {
             call_id,
             tool,
             progress,
+            ..
         } => serde_json::to_string(&CallProgressView {
             call_id: call_id.to_string(),
             tool: tool.clone(),
@@ -132,12 +133,14 @@ pub fn event_json(event: &Event) -> serde_json::Result<String> {
             call_id,
             tool,
             duration_ms,
+            ..
         } => call_end(call_id, tool, *duration_ms, None),
         Event::ToolFailed {
             call_id,
             tool,
             duration_ms,
             failure,
+            ..
         } => call_end(call_id, tool, *duration_ms, Some(failure.as_str())),
         Event::WorkerSpawn { tool, process } => serde_json::to_string(&WorkerView {
             tool: tool.clone(),
@@ -222,6 +225,7 @@ mod tests {
         let event = Event::ToolProgress {
             call_id: call_id.clone(),
             tool: tool.clone(),
+            agent: "default".into(),
             progress,
         };
         assert_eq!(
@@ -232,6 +236,7 @@ mod tests {
         let event = Event::ToolFailed {
             call_id,
             tool,
+            agent: "default".into(),
             duration_ms: 1.5,
             failure,
         };

@@ -4,6 +4,7 @@
 //! JSON. Fields are camelCase; optional ones are left out when unset. Reading is lenient: a newer server may say
 //! more than an older client knows.
 
+mod agent;
 mod call;
 mod check;
 mod custom_tool;
@@ -19,6 +20,7 @@ mod token;
 mod tool;
 mod trust;
 
+pub use agent::{AgentList, AgentView, HiddenToolView, PassView, in_words};
 pub use call::{
     AttachmentType, AttachmentView, CallBody, CallStopped, ErrorBody, ErrorView, OutcomeView,
 };

@@ -97,15 +97,20 @@ pub struct ReloadView {
 }
 
 impl ReloadView {
+    /// What changed of what a view shows. Of what is gone nobody knows whether a view that hides something had it.
     pub fn new(change: Change, view: &View) -> ReloadView {
+        let shown = |mut names: Vec<String>| {
+            names.retain(|name| view.shows_all() || view.get(name).is_some());
+            names
+        };
         let broken = |problem: &Problem| problem.severity == Severity::Error;
         ReloadView {
             success: !view.problems().iter().any(broken),
             tool_count: view.len(),
             errors: view.problems().iter().map(ProblemView::from).collect(),
-            added: change.added,
-            changed: change.changed,
-            removed: change.removed,
+            added: shown(change.added),
+            changed: shown(change.changed),
+            removed: shown(change.removed),
         }
     }
 }

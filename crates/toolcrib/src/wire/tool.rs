@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolcrib_core::{Access, Annotations, Permissions, Tool, View};
 use utoipa::ToSchema;
 
-use super::PermitView;
+use super::{PassView, PermitView};
 
 /// Something an agent can call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -61,6 +61,9 @@ pub struct ToolView {
     /// What it may do beyond the default, because it was granted.
     #[serde(default, skip_serializing_if = "PermitView::is_empty")]
     pub granted: PermitView,
+    /// What a call would pass, where the tool is shown for one agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<PassView>,
     /// `active`, `loading`, `untrusted`, `denied` or `error`.
     #[schema(example = "active")]
     pub status: String,
@@ -89,6 +92,7 @@ impl From<&Tool> for ToolView {
             source: tool.source.as_str().to_owned(),
             scope: tool.scope.map(|scope| scope.as_str().to_owned()),
             file: tool.file.as_ref().map(|file| file.display().to_string()),
+            call: None,
             module: tool.module.clone(),
             interpreter: tool
                 .interpreter

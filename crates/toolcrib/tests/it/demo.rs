@@ -68,6 +68,8 @@ async fn the_demo_has_every_kind_of_tool_and_its_lines_work_as_pasted() {
     for kind in ["plugin", "python", "typescript", "executable", "registered"] {
         assert!(printed.contains(&format!(" {kind}")), "{kind}: {printed}");
     }
+    let agents = std::fs::read_to_string(home.path().join(".config/toolcrib/config.toml"));
+    assert!(agents.unwrap().contains("[agents.guest]"));
     let said: Value = serde_json::from_str(&paste(&printed, "curl ")).unwrap();
     assert_eq!(said["output"], "Hello, you!\n");
 

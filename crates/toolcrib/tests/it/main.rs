@@ -45,6 +45,7 @@ mod openapi;
 mod opening;
 mod outage;
 mod outputs;
+mod profiles;
 mod projects;
 mod reads;
 mod reference;

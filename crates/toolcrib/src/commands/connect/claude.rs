@@ -8,9 +8,9 @@ pub(super) const CLIENT: Client = Client {
     name: ClientName::Claude,
     project_file: ".mcp.json",
     user_file: "~/.claude.json",
-    stdio: || {
+    stdio: |args| {
         pretty(
-            &json!({"mcpServers": {"toolcrib": {"type": "stdio", "command": "toolcrib", "args": ["mcp"]}}}),
+            &json!({"mcpServers": {"toolcrib": {"type": "stdio", "command": "toolcrib", "args": args}}}),
         )
     },
     http: |url| {

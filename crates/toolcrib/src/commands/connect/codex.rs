@@ -7,10 +7,13 @@ pub(super) const CLIENT: Client = Client {
     project_file: ".codex/config.toml",
     user_file: "~/.codex/config.toml",
     // Codex hands a server only a few variables; what tools may see is passed by name.
-    stdio: || {
-        "[mcp_servers.toolcrib]\ncommand = \"toolcrib\"\nargs = [\"mcp\"]\n\
-         env_vars = [\"HOME\", \"PATH\", \"XDG_CONFIG_HOME\", \"XDG_DATA_HOME\", \"XDG_CACHE_HOME\"]\n"
-            .to_owned()
+    stdio: |args| {
+        // A list of names reads the same in TOML.
+        let args = serde_json::json!(args);
+        format!(
+            "[mcp_servers.toolcrib]\ncommand = \"toolcrib\"\nargs = {args}\n\
+             env_vars = [\"HOME\", \"PATH\", \"XDG_CONFIG_HOME\", \"XDG_DATA_HOME\", \"XDG_CACHE_HOME\"]\n"
+        )
     },
     http: |url| {
         format!(

@@ -8,8 +8,8 @@ pub(super) const CLIENT: Client = Client {
     name: ClientName::Gemini,
     project_file: ".gemini/settings.json",
     user_file: "~/.gemini/settings.json",
-    stdio: || {
-        pretty(&json!({"mcpServers": {"toolcrib": {"command": "toolcrib", "args": ["mcp"]}}}))
+    stdio: |args| {
+        pretty(&json!({"mcpServers": {"toolcrib": {"command": "toolcrib", "args": args}}}))
     },
     http: |url| {
         let headers = json!({"Authorization": "Bearer $TOOLCRIB_TOKEN"});

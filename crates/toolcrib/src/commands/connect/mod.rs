@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{Done, Scene};
+use crate::config::users_profiles;
 use crate::printer::{BOLD, DIM};
 
 mod claude;
@@ -20,8 +21,8 @@ struct Client {
     /// The file in the project, and the user's own.
     project_file: &'static str,
     user_file: &'static str,
-    /// What goes there when the client starts `toolcrib mcp` itself.
-    stdio: fn() -> String,
+    /// What goes there when the client starts `toolcrib` with these arguments itself.
+    stdio: fn(args: &[&str]) -> String,
     /// What goes there when it talks to `toolcrib serve`.
     http: fn(url: &str) -> String,
     /// A word on this client.
@@ -71,6 +72,9 @@ pub struct Connect {
     /// The crib's address, for `--transport http`
     #[arg(long, default_value = "http://127.0.0.1:7717/mcp")]
     pub url: String,
+    /// One of your agents: its tools and no others
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
 }
 
 impl Connect {
@@ -81,10 +85,21 @@ impl Connect {
         else {
             return Ok(70);
         };
+        let mut args = vec!["mcp"];
+        let mut url = self.url.clone();
+        let mut for_agent = String::new();
+        if let Some(agent) = &self.agent {
+            users_profiles(&scene.env)?.admits(agent)?;
+            args.extend(["--agent", agent]);
+            url = format!("{}/{agent}", url.trim_end_matches('/'));
+            for_agent = format!(" --agent {agent}");
+        }
         let snippet = match self.transport {
-            Transport::Stdio => (client.stdio)(),
-            Transport::Http => (client.http)(&self.url),
+            Transport::Stdio => (client.stdio)(&args),
+            Transport::Http => (client.http)(&url),
         };
+        let command = format!("toolcrib mcp{for_agent}");
+        let note = client.note.replace("toolcrib mcp", &command);
         let printer = scene.printer;
         let name = client.name.to_possible_value();
         let name = name.as_ref().map_or("the agent", |name| name.get_name());
@@ -93,7 +108,7 @@ impl Connect {
                 "projectFile": client.project_file,
                 "userFile": client.user_file,
                 "snippet": snippet,
-                "note": client.note,
+                "note": note,
             }));
             return Ok(0);
         }
@@ -102,10 +117,10 @@ impl Connect {
             client.project_file, client.user_file
         ));
         printer.text(&snippet);
-        printer.note(format!("{DIM}{}{DIM:#}", client.note));
+        printer.note(format!("{DIM}{note}{DIM:#}"));
         if self.transport == Transport::Http {
             printer.note(format!(
-                "{DIM}the token stays out of the file: export TOOLCRIB_TOKEN=$(toolcrib token create {name}), then \
+                "{DIM}the token stays out of the file: export TOOLCRIB_TOKEN=$(toolcrib token create {name}{for_agent}), then \
                  start {name} from that shell{DIM:#}"
             ));
         }
@@ -130,7 +145,7 @@ mod tests {
                 .find(|client| client.name == *name)
                 .unwrap();
             let url = "http://127.0.0.1:1/mcp";
-            for text in [(client.stdio)(), (client.http)(url)] {
+            for text in [(client.stdio)(&["mcp"]), (client.http)(url)] {
                 if client.project_file.ends_with(".toml") {
                     toml::from_str::<toml::Table>(&text).unwrap();
                 } else {
@@ -143,7 +158,8 @@ mod tests {
                 http.contains(url) && http.contains("TOOLCRIB_TOKEN"),
                 "{http}"
             );
-            assert!(!(client.stdio)().contains("TOKEN"));
+            let own = (client.stdio)(&["mcp", "--agent", "reviewer"]);
+            assert!(own.contains("reviewer") && !own.contains("TOKEN"));
         }
     }
 
@@ -152,7 +168,7 @@ mod tests {
         for one in CLIENTS {
             for other in CLIENTS {
                 if one.project_file == other.project_file {
-                    assert_eq!((one.stdio)(), (other.stdio)());
+                    assert_eq!((one.stdio)(&["mcp"]), (other.stdio)(&["mcp"]));
                     assert_eq!((one.http)("u"), (other.http)("u"));
                 }
             }

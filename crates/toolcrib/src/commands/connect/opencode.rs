@@ -8,9 +8,10 @@ pub(super) const CLIENT: Client = Client {
     name: ClientName::Opencode,
     project_file: "opencode.json",
     user_file: "~/.config/opencode/opencode.json",
-    stdio: || {
+    stdio: |args| {
+        let command = [&["toolcrib"], args].concat();
         pretty(
-            &json!({"mcp": {"toolcrib": {"type": "local", "command": ["toolcrib", "mcp"], "enabled": true}}}),
+            &json!({"mcp": {"toolcrib": {"type": "local", "command": command, "enabled": true}}}),
         )
     },
     http: |url| {

@@ -70,13 +70,17 @@ impl Site {
     /// A relay that has found its first crib.
     async fn relayed(&self) -> (End, End, JoinHandle<std::io::Result<()>>) {
         let (near, far): (DuplexStream, DuplexStream) = tokio::io::duplex(4_096);
-        let (first, crib) = tokio::join!(connect(&self.path, "s"), self.accept());
+        let door = Door {
+            socket: self.path.clone(),
+            session: "s".into(),
+            agent: Some("reviewer".to_owned()),
+        };
+        let (first, crib) = tokio::join!(connect(&door), self.accept());
         let first = first.unwrap();
-        let place = (self.path.clone(), "s".into());
         let relay = tokio::spawn(async move {
             let (read, write) = tokio::io::split(far);
             let alone = async |_| -> Box<dyn Stream> { panic!("a crib answers") };
-            run(read, write, place, first, alone).await
+            run(read, write, &door, first, alone).await
         });
         (End::of(Box::new(near)), crib, relay)
     }

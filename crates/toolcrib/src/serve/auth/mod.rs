@@ -38,6 +38,7 @@ pub use logins::SESSION_LIFE;
 use logins::{Key, Logins};
 pub use needs::Needs;
 pub use scope::{Scope, Scopes};
+pub use turned_away::answer as turned_away;
 
 /// What a browser that logged in may do. Deciding on waiting calls is not among it.
 const SESSION_SCOPES: [Scope; 3] = [Scope::Read, Scope::Call, Scope::Manage];
@@ -89,6 +90,26 @@ impl Who {
     /// Is it the owner for sure, and not whoever holds a token or came to an open port?
     pub fn is_owner(&self) -> bool {
         matches!(self.0.proof, Proof::Owner)
+    }
+
+    /// Is it a token that is for one agent? Then nothing outside of what that agent sees is there for it.
+    pub fn is_bound(&self) -> bool {
+        self.0.bound
+    }
+
+    /// Is it somebody who keeps the crib, for all agents?
+    pub fn keeps(&self) -> bool {
+        !self.is_bound() && self.may(Scope::Manage)
+    }
+
+    /// Refuses a token that is for one agent, where something is decided for all of them.
+    pub fn for_all_agents(&self) -> Result<(), CallError> {
+        if !self.is_bound() {
+            return Ok(());
+        }
+        let message = "this is decided for all agents, and the token is for one of them";
+        Err(CallError::new(ErrorCode::Forbidden, message)
+            .hint("use the command line, or a token without an agent"))
     }
 
     /// How it is known who asks, in a word.

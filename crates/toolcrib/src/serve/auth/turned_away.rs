@@ -33,7 +33,7 @@ pub fn answer(request: &Request, error: CallError) -> Response {
     };
     let is_unknown = error.code == ErrorCode::Unauthorized;
     let mut response = refuse(error, None);
-    if path == "/mcp" {
+    if path == "/mcp" || path.starts_with("/mcp/") {
         // Clients log what a server says in the protocol's own form.
         let said = json!({"jsonrpc": "2.0", "id": null, "error": {"code": INVALID_REQUEST, "message": message}});
         replace(&mut response, "application/json", said.to_string());

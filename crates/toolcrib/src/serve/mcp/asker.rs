@@ -122,7 +122,7 @@ impl<'a> Stated<'a> {
 }
 
 /// Takes a request in a conversation of lines, where `greeted` is who said `initialize` before, if anybody did.
-pub fn on_lines(greeted: Option<&Asker>, request: &Request) -> Result<Asker, Answer> {
+pub fn on_lines(who: &Who, greeted: Option<&Asker>, request: &Request) -> Result<Asker, Answer> {
     let stated = Stated::of(&request.params);
     let newest = stated.version.as_deref().is_some_and(stands_alone);
     let in_session = !newest && !stated.is_complete();
@@ -130,13 +130,13 @@ pub fn on_lines(greeted: Option<&Asker>, request: &Request) -> Result<Asker, Ans
         Some(asker) if in_session && request.method != "server/discover" => Ok(asker.clone()),
         // One may ask whether anybody is there before saying hello.
         None if in_session && request.method == "ping" => Ok(Asker {
-            who: Who::owner(),
+            who: who.clone(),
             revision: Revision::V2025_11_25,
             client: "mcp".into(),
             session: None,
             questions: Questions::default(),
         }),
-        _ => stated.alone(Who::owner(), request),
+        _ => stated.alone(who.clone(), request),
     }
 }
 

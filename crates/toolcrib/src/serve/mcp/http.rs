@@ -1,4 +1,4 @@
-//! `/mcp`: streamable HTTP. Sessions for clients of older revisions, answers that stand alone for the newest.
+//! `/mcp`, and `/mcp/NAME` for an agent: streamable HTTP. Sessions for clients of older revisions, answers that stand alone for the newest.
 //!
 //! The two differ in what a hang-up means. A request that stands alone ends with its connection. One of a session goes on
 //! in a task of its own, and only the client's word cancels it.
@@ -24,7 +24,7 @@ use super::session::Session;
 use super::{Mcp, call, codes, stream};
 use crate::error::http_status;
 use crate::serve::Served;
-use crate::serve::auth::{Who, missing, refuse};
+use crate::serve::auth::{Who, missing, refuse, turned_away};
 use crate::serve::rest::read;
 
 static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -39,6 +39,12 @@ pub fn door(
         Box::pin(async move {
             let Some(who) = request.extensions().get::<Who>().cloned() else {
                 return refuse(missing(), None);
+            };
+            let chosen = request.uri().path().strip_prefix("/mcp/");
+            let who = match chosen.map(|agent| who.choose(agent, &mcp.served.crib)) {
+                None => who,
+                Some(Ok(who)) => who,
+                Some(Err(error)) => return turned_away(&request, error),
             };
             if let Some(refusal) = who.refuse_connection(request.method()) {
                 return refusal;

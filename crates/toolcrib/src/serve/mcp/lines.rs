@@ -1,4 +1,4 @@
-//! MCP in lines, on stdin and stdout and behind the project's socket. Who gets there is the owner.
+//! MCP in lines, on stdin and stdout and behind the project's socket. Who gets there is the owner, as any agent they like.
 
 use std::io;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use super::{Mcp, codes};
 use crate::serve::auth::Who;
 use crate::serve::http::{GRACE, LAST_WORDS};
 
-/// Speaks MCP in lines on two streams until the client hangs up. `session` is what its calls have in common. Dropping the
-/// future ends all that runs.
+/// Speaks MCP in lines with this caller until it hangs up. `session` is what its calls have in common. Dropping the future
+/// ends all that runs.
 pub async fn lines(
     mcp: Arc<Mcp>,
-    session: Arc<str>,
+    (who, session): (Who, Arc<str>),
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), String> {
-    lines_until(mcp, session, input, output, std::future::pending()).await
+    lines_until(mcp, (who, session), input, output, std::future::pending()).await
 }
 
 /// The same, until `stop` ends. What was answered by then is still written.
 pub async fn lines_until(
     mcp: Arc<Mcp>,
-    session: Arc<str>,
+    (who, session): (Who, Arc<str>),
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
     stop: impl Future<Output = ()>,
@@ -45,6 +45,7 @@ pub async fn lines_until(
     writer.spawn(write(output, messages));
     let mut client = Client {
         mcp,
+        who,
         session,
         outlet,
         conversation: Arc::default(),
@@ -95,6 +96,7 @@ async fn write(
 /// The client at the other end.
 struct Client {
     mcp: Arc<Mcp>,
+    who: Who,
     session: Arc<str>,
     outlet: Outlet,
     conversation: Arc<Conversation>,
@@ -248,11 +250,11 @@ impl Client {
                 let message = "`protocolVersion` must be text";
                 return Reply::error(&request, codes::INVALID_PARAMS, message);
             };
-            let asker = hello.asker(Who::owner());
+            let asker = hello.asker(self.who.clone());
             self.greeted = Some(asker.clone());
             return self.mcp.greet(asker, request.id);
         }
-        let asker = match asker::on_lines(self.greeted.as_ref(), &request) {
+        let asker = match asker::on_lines(&self.who, self.greeted.as_ref(), &request) {
             Ok(asker) => asker.within(&self.session),
             Err(answer) => return Reply::Now(answer),
         };

@@ -62,6 +62,10 @@ impl Mcp {
         if let Err(error) = asker.who.may_use(&request.method) {
             return Reply::error(&request, codes::INVALID_REQUEST, &with_hint(&error));
         }
+        // It may have gone from the settings since the connection began.
+        if let Err(error) = self.served.crib.admits(asker.who.agent()) {
+            return Reply::error(&request, codes::INVALID_REQUEST, &with_hint(&error));
+        }
         let stateless = asker.revision.is_stateless();
         let now = |result: Value| {
             let result = finished(result, asker.revision);

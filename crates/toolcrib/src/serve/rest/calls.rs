@@ -7,8 +7,9 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use toolcrib_core::{CallError, ErrorCode};
-use toolcrib_store::{CallCursor, CallFilter, Calls, Ending};
+use toolcrib_core::store::CallRecord;
+use toolcrib_core::{CallError, ErrorCode, View};
+use toolcrib_store::{CallCursor, CallFilter, CallPage, Calls, Ending};
 use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, json, named, queried};
@@ -50,7 +51,8 @@ pub struct Filter {
     cursor: Option<String>,
 }
 
-/// Lists the calls on record, newest first. A call is on record within a second of its end.
+/// Lists the calls on record, newest first. A call is on record within a second of its end. A page may hold fewer than
+/// `limit` where the token's agent does not see all tools.
 #[utoipa::path(
     get, path = "/calls", tag = "calls", operation_id = "listCalls", params(Filter),
     responses(
@@ -62,6 +64,7 @@ pub struct Filter {
 )]
 pub async fn list(
     State(served): State<Arc<Served>>,
+    who: Who,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let asked = queried(
@@ -90,11 +93,19 @@ pub async fn list(
         since_ms: asked.since.as_deref().map(moment).transpose()?,
         until_ms: asked.until.as_deref().map(moment).transpose()?,
     };
-    let page = calls(&served)?.list(&filter, cursor.as_ref(), limit).await;
-    Ok(json(
-        StatusCode::OK,
-        &RecordList::from(&page.map_err(refused)?),
-    ))
+    let calls = calls(&served)?;
+    let known = KnownCalls::to(&served, &who);
+    let page = match known.filter(filter) {
+        Some(filter) => {
+            let page = calls.list(&filter, cursor.as_ref(), limit).await;
+            known.of(page.map_err(refused)?)
+        }
+        None => CallPage {
+            calls: Vec::new(),
+            next: None,
+        },
+    };
+    Ok(json(StatusCode::OK, &RecordList::from(&page)))
 }
 
 /// Shows one call on record.
@@ -111,6 +122,7 @@ pub async fn list(
 )]
 pub async fn show(
     State(served): State<Arc<Served>>,
+    who: Who,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
     let id = named(id)?;
@@ -120,7 +132,8 @@ pub async fn show(
         true => calls(&served)?.get(&id).await.map_err(refused)?,
         false => None,
     };
-    match found {
+    let known = KnownCalls::to(&served, &who);
+    match found.filter(|record| known.has(record)) {
         Some(record) => Ok(json(StatusCode::OK, &RecordView::from(&record))),
         None => Err(
             CallError::new(ErrorCode::NotFound, "there is no such call on record")
@@ -150,6 +163,45 @@ pub async fn cancel(
     let id = named(id)?;
     served.running.stop(&id, &who)?;
     Ok(json(StatusCode::OK, &CallStopped { cancelled: id }))
+}
+
+/// Which calls whoever asks may know of: those of tools that they see, and with a token for one agent only that agent's.
+struct KnownCalls {
+    view: Arc<View>,
+    agent: Option<String>,
+}
+
+impl KnownCalls {
+    fn to(served: &Served, who: &Who) -> KnownCalls {
+        KnownCalls {
+            view: served.kept(who),
+            agent: who.is_bound().then(|| who.agent().to_owned()),
+        }
+    }
+
+    /// What is asked for within that; nothing where it is all outside.
+    fn filter(&self, mut asked: CallFilter) -> Option<CallFilter> {
+        let sees = |tool: &String| self.view.shows_all() || self.view.get(tool).is_some();
+        if !asked.tool.as_ref().is_none_or(sees) {
+            return None;
+        }
+        if let Some(own) = &self.agent
+            && asked.agent.get_or_insert_with(|| own.clone()) != own
+        {
+            return None;
+        }
+        Some(asked)
+    }
+
+    fn has(&self, record: &CallRecord) -> bool {
+        let theirs = self.agent.as_ref().is_none_or(|own| **own == *record.agent);
+        theirs && (self.view.shows_all() || self.view.get(&record.tool).is_some())
+    }
+
+    fn of(&self, mut page: CallPage) -> CallPage {
+        page.calls.retain(|record| self.has(record));
+        page
+    }
 }
 
 fn calls(served: &Served) -> Result<Calls, CallError> {

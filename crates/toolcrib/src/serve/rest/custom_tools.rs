@@ -10,12 +10,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolcrib_core::store::{CustomTool, RegisteredStatus};
-use toolcrib_core::{CallError, ErrorCode};
+use toolcrib_core::{CallError, ErrorCode, SourceKind, Tool, View};
+use toolcrib_store::ToolPage;
 use utoipa::IntoParams;
 
 use super::tools::CheckQuery;
 use super::{ErrorResponse, bad_request, body, json, named, queried, tools};
-use crate::registrar::{By, Registrar, SavedTool};
+use crate::registrar::{By, Registrar, SavedTool, missing};
 use crate::serve::Served;
 use crate::serve::auth::Who;
 use crate::wire::{
@@ -49,6 +50,25 @@ fn registrar(served: &Served) -> Result<&Registrar, ErrorResponse> {
             .hint("start one with `toolcrib serve`")
             .into()
     })
+}
+
+/// May whoever has this view know of a registered tool of this name?
+fn shows(view: &View, name: &str) -> bool {
+    let registered = |tool: &Arc<Tool>| tool.source == SourceKind::Registered;
+    view.shows_all() || view.get(name).is_some_and(registered)
+}
+
+/// The name in the path, if whoever asks may know of it.
+fn seen(
+    served: &Served,
+    who: &Who,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<String, ErrorResponse> {
+    let name = named(path)?;
+    match shows(&served.kept(who), &name) {
+        true => Ok(name),
+        false => Err(missing(&name).into()),
+    }
 }
 
 /// What a registered tool looks like now: what is stored, and how its process is doing.
@@ -101,6 +121,7 @@ async fn object(body: Body) -> Result<Map<String, Value>, CallError> {
 )]
 pub async fn list(
     State(served): State<Arc<Served>>,
+    who: Who,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let filter = queried(filter, "it takes `status`, `limit` and `offset`")?;
@@ -120,7 +141,7 @@ pub async fn list(
     let registrar = registrar(&served)?;
     // No database counts further, and nobody has as many tools.
     let offset = filter.offset.unwrap_or(0).min(i64::MAX as u64);
-    let page = registrar.list(status, offset, limit).await?;
+    let page = page(registrar, &served.kept(&who), status, offset, limit).await?;
     let list = CustomToolList {
         tools: page
             .tools
@@ -130,6 +151,36 @@ pub async fn list(
         total: page.total,
     };
     Ok(json(StatusCode::OK, &list))
+}
+
+/// A page of those that this view shows.
+async fn page(
+    registrar: &Registrar,
+    view: &View,
+    status: Option<RegisteredStatus>,
+    offset: u64,
+    limit: u64,
+) -> Result<ToolPage, CallError> {
+    if view.shows_all() {
+        return registrar.list(status, offset, limit).await;
+    }
+    let mut tools = Vec::new();
+    loop {
+        let next = registrar
+            .list(status, tools.len() as u64, MAX_LIMIT)
+            .await?;
+        tools.extend(next.tools);
+        if tools.len() as u64 >= next.total {
+            break;
+        }
+    }
+    tools.retain(|tool| shows(view, &tool.name));
+    let total = tools.len() as u64;
+    let tools = tools.into_iter().skip(offset as usize).take(limit as usize);
+    Ok(ToolPage {
+        tools: tools.collect(),
+        total,
+    })
 }
 
 /// Registers a tool. Its program is started and asked what it is, unless `validate` is false.
@@ -151,6 +202,7 @@ pub async fn create(
     who: Who,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let registrar = registrar(&served)?;
     let made = registrar.create(object(body).await?, by(&who)).await?;
     Ok(kept(registrar, StatusCode::CREATED, made))
@@ -170,9 +222,10 @@ pub async fn create(
 )]
 pub async fn show(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let name = named(name)?;
+    let name = seen(&served, &who, name)?;
     let registrar = registrar(&served)?;
     let tool = registrar.get(&name).await?;
     Ok(json(StatusCode::OK, &view(registrar, tool)))
@@ -200,7 +253,7 @@ pub async fn update(
     name: Result<Path<String>, PathRejection>,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
-    let name = named(name)?;
+    let name = seen(&served, &who, name)?;
     let registrar = registrar(&served)?;
     let body = object(body).await?;
     let changed = registrar.change(&name, body, by(&who)).await?;
@@ -221,9 +274,11 @@ pub async fn update(
 )]
 pub async fn remove(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
-    registrar(&served)?.remove(&named(name)?).await?;
+    let name = seen(&served, &who, name)?;
+    registrar(&served)?.remove(&name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -242,9 +297,11 @@ pub async fn remove(
 )]
 pub async fn validate(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
-    let examined = registrar(&served)?.validate(&named(name)?).await?;
+    let name = seen(&served, &who, name)?;
+    let examined = registrar(&served)?.validate(&name).await?;
     Ok(json(StatusCode::OK, &ValidationView::from(examined)))
 }
 
@@ -263,11 +320,13 @@ pub async fn validate(
 )]
 pub async fn health(
     State(served): State<Arc<Served>>,
+    who: Who,
     name: Result<Path<String>, PathRejection>,
     query: Result<Query<CheckQuery>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let asked = tools::asked(query)?;
-    let checked = registrar(&served)?.health(&named(name)?, asked).await?;
+    let name = seen(&served, &who, name)?;
+    let checked = registrar(&served)?.health(&name, asked).await?;
     Ok(json(StatusCode::OK, &checked))
 }
 
@@ -298,7 +357,7 @@ pub async fn test(
     name: Result<Path<String>, PathRejection>,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
-    let name = named(name)?;
+    let name = seen(&served, &who, name)?;
     let bytes = body::read(body).await?;
     let TestBody { input } = body::parse(&bytes).map_err(|error| match error.code {
         ErrorCode::BadRequest => {

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::{ErrorResponse, json, opened};
 use crate::serve::Served;
+use crate::serve::auth::Who;
 use crate::wire::{ConfinementView, DoctorView, ErrorView, FeatureView, ProblemList};
 
 /// Every tool's walls are worked out for an answer, so one is made at a time.
@@ -26,7 +27,10 @@ const REMEDY: &str =
         (status = 503, description = "`unavailable`: this server has nothing to examine", body = ErrorView),
     )
 )]
-pub async fn look_over(State(served): State<Arc<Served>>) -> Result<Response, ErrorResponse> {
+pub async fn look_over(
+    State(served): State<Arc<Served>>,
+    who: Who,
+) -> Result<Response, ErrorResponse> {
     let opened = opened(&served)?;
     served.looked().await?;
     let _turn = TURN.lock().await;
@@ -41,7 +45,7 @@ pub async fn look_over(State(served): State<Arc<Served>>) -> Result<Response, Er
             Vec::new(),
         ),
     };
-    let view = served.crib.owners_view();
+    let view = served.kept(&who);
     let mut tools = Vec::new();
     for tool in view.tools() {
         let walled = tool.run.walled(tool).await;

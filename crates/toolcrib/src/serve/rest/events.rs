@@ -14,6 +14,8 @@ use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use toolcrib_core::{CallError, ErrorCode};
 
 use super::ErrorResponse;
+use crate::serve::auth::Who;
+use crate::serve::earshot::Earshot;
 use crate::serve::feed::{Joined, SentEvent};
 use crate::serve::{MAX_LISTENERS, Served};
 use crate::wire::{ErrorView, LaggedView};
@@ -25,7 +27,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// `tool.progress` (CallProgressView), `tool.complete` and `tool.failed` (CallEndView), `worker.spawn` and
 /// `worker.exit` (WorkerView), `status_changed` and `health_changed` (StandingView). A listener that is too slow
 /// gets `lagged` (LaggedView) and goes on. Every event has an id: who sends it as `Last-Event-ID` gets what came after it,
-/// as far as that is kept, and `lagged` for the rest. Events carry no arguments and no output.
+/// as far as that is kept, and `lagged` for the rest. Events carry no arguments and no output. A token for one agent hears
+/// of the tools that agent sees, and of its own calls.
 #[utoipa::path(
     get, path = "/events", tag = "crib", operation_id = "listen",
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received")),
@@ -37,6 +40,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 )]
 pub async fn listen(
     State(served): State<Arc<Served>>,
+    who: Who,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ErrorResponse> {
     // Listeners stay, so they get only a part of the connections there are.
@@ -56,11 +60,15 @@ pub async fn listen(
         Some(0) => None,
         lost => Some(lagged(lost.unwrap_or(0))),
     };
-    let missed = lost.into_iter().chain(missed.iter().map(server_sent));
+    let mut earshot = Earshot::of(&served, who);
+    let late = |event: &Arc<SentEvent>| Some(server_sent(event, &earshot.hear_late(event)?));
+    let missed = lost.into_iter().chain(missed.iter().filter_map(late));
     let missed: Vec<Event> = missed.collect();
-    let coming = BroadcastStream::new(coming).map(|event| match event {
-        Ok(event) => server_sent(&event),
-        Err(BroadcastStreamRecvError::Lagged(missed)) => lagged(missed),
+    let coming = BroadcastStream::new(coming).filter_map(move |event| {
+        std::future::ready(match event {
+            Ok(event) => earshot.hear(&event).map(|data| server_sent(&event, &data)),
+            Err(BroadcastStreamRecvError::Lagged(missed)) => Some(lagged(missed)),
+        })
     });
     let events = stream::iter(missed)
         .chain(coming)
@@ -74,8 +82,8 @@ pub async fn listen(
     Ok(Sse::new(Box::pin(events)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-fn server_sent(event: &Arc<SentEvent>) -> Event {
-    let SentEvent { id, name, data, .. } = &**event;
+fn server_sent(event: &SentEvent, data: &str) -> Event {
+    let SentEvent { id, name, .. } = event;
     // JSON text holds no line break, which is all that the stream's form forbids.
     Event::default().id(id).event(name).data(data)
 }

@@ -8,14 +8,14 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use toolcrib_core::CallError;
-use toolcrib_core::call::DEFAULT_AGENT;
+use toolcrib_core::{CallError, Grant};
 use utoipa::IntoParams;
 
 use super::calls::project;
 use super::{ErrorResponse, bad_request, body, json, named, queried};
-use crate::grantor::Grantor;
+use crate::grantor::{Grantor, no_grant};
 use crate::serve::Served;
+use crate::serve::auth::Who;
 use crate::wire::{ErrorView, GrantCreate, GrantList, GrantView};
 
 /// Which grants to list.
@@ -52,6 +52,7 @@ fn grantor(served: &Served) -> Result<&Grantor, ErrorResponse> {
 )]
 pub async fn list(
     State(served): State<Arc<Served>>,
+    who: Who,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let filter = queried(filter, "it takes `tool` and `project`")?;
@@ -68,7 +69,9 @@ pub async fn list(
         Some(own) => GrantView::from(grant).within(own),
         None => GrantView::from(grant),
     });
-    let list: Vec<GrantView> = views.filter(fits).collect();
+    let view = served.kept(&who);
+    let seen = |grant: &GrantView| view.shows_all() || view.get(&grant.tool).is_some();
+    let list: Vec<GrantView> = views.filter(fits).filter(seen).collect();
     Ok(json(StatusCode::OK, &GrantList::from(list)))
 }
 
@@ -87,6 +90,7 @@ pub async fn list(
 )]
 pub async fn create(
     State(served): State<Arc<Served>>,
+    who: Who,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
     let shape = "send a JSON object such as {\"tool\": \"weather\", \"all\": true}";
@@ -97,7 +101,8 @@ pub async fn create(
     }
     // What it declares is known once it is loaded.
     served.looked().await?;
-    served.described(DEFAULT_AGENT, &wanted.tool).await;
+    served.described_to_keeper(&wanted.tool).await;
+    served.kept(&who).find(&wanted.tool)?;
     let grant = grantor(&served)?.give(&wanted).await?;
     Ok(json(StatusCode::CREATED, &GrantView::from(grant)))
 }
@@ -116,8 +121,18 @@ pub async fn create(
 )]
 pub async fn remove(
     State(served): State<Arc<Served>>,
+    who: Who,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
-    grantor(&served)?.take(&named(id)?).await?;
+    let (grantor, id) = (grantor(&served)?, named(id)?);
+    let view = served.kept(&who);
+    if !view.shows_all() {
+        let all = grantor.list(None).await?;
+        let seen = |grant: &Grant| grant.id == id && view.get(&grant.tool).is_some();
+        if !all.iter().any(seen) {
+            return Err(no_grant().into());
+        }
+    }
+    grantor.take(&id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -9,6 +9,7 @@ use axum::response::Response;
 
 use super::{json, json_bytes};
 use crate::serve::Served;
+use crate::serve::auth::Who;
 use crate::wire::{ErrorView, HealthView, ReadyView};
 
 /// Gives version, catalog version, project, and how many tools have each status.
@@ -19,8 +20,8 @@ use crate::wire::{ErrorView, HealthView, ReadyView};
         (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
     )
 )]
-pub async fn health(State(served): State<Arc<Served>>) -> Response {
-    let view = served.crib.owners_view();
+pub async fn health(State(served): State<Arc<Served>>, who: Who) -> Response {
+    let view = served.kept(&who);
     let ReadyView { status, reasons } = standing(&served).await;
     let project_line = match &served.opened {
         Some(opened) => Some(opened.project_line_now().await),

@@ -7,13 +7,14 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use toolcrib_core::{CallError, ErrorCode, SourceKind};
+use toolcrib_core::{CallError, ErrorCode, SourceKind, View};
 use utoipa::IntoParams;
 
 use super::{ErrorResponse, bad_request, json, opened, queried};
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::serve::Served;
+use crate::serve::auth::Who;
 use crate::wire::{ErrorView, LogView};
 
 /// The most that is told at once.
@@ -46,6 +47,7 @@ pub struct Part {
 )]
 pub async fn read(
     State(served): State<Arc<Served>>,
+    who: Who,
     part: Result<Query<Part>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let Part { tool, from, limit } = queried(part, "it takes `tool`, `from` and `limit`")?;
@@ -55,7 +57,7 @@ pub async fn read(
         return Err(error.hint("use `end` as `from` to read on").into());
     }
     let opened = opened(&served)?.clone();
-    let log = log_of(&served, &opened, &tool)?;
+    let log = log_of(&served.kept(&who), &opened, &tool)?;
     // The disk is waited for elsewhere.
     let reading = tokio::task::spawn_blocking(move || {
         opened.logs.flush();
@@ -74,8 +76,7 @@ pub async fn read(
 }
 
 /// What the tool's log is called: its file's name without the suffix. A program that does not load has one too.
-fn log_of(served: &Served, opened: &Opened, name: &str) -> Result<String, CallError> {
-    let view = served.crib.owners_view();
+fn log_of(view: &View, opened: &Opened, name: &str) -> Result<String, CallError> {
     match view.find(name) {
         Ok(tool) if matches!(tool.source, SourceKind::Builtin | SourceKind::Plugin) => {
             let message = format!("`{name}` has no process of its own, so there is no log");
@@ -86,7 +87,7 @@ fn log_of(served: &Served, opened: &Opened, name: &str) -> Result<String, CallEr
             let log = tool.module.split_once('.').map_or(name, |(_, stem)| stem);
             Ok(log.to_owned())
         }
-        Err(_) if opened.logs.file(name).exists() => Ok(name.to_owned()),
+        Err(_) if view.shows_all() && opened.logs.file(name).exists() => Ok(name.to_owned()),
         Err(unknown) => Err(unknown),
     }
 }

@@ -28,6 +28,7 @@ use crate::wire::{
     LaggedView, StandingView, WorkerView,
 };
 
+mod agents;
 mod body;
 mod calls;
 mod custom_tools;
@@ -61,6 +62,7 @@ pub use body::{MAX_BODY, read};
         (name = "tools", description = "The catalog, and calls"),
         (name = "calls", description = "The record of calls"),
         (name = "custom-tools", description = "Tools that are registered by name and command"),
+        (name = "agents", description = "Which agent sees which tools"),
         (name = "grants", description = "What tools may do beyond the default"),
         (name = "trust", description = "Whose code may run"),
         (name = "tokens", description = "Who is let in over HTTP"),
@@ -98,6 +100,8 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(needs(Scope::Manage, routes!(custom_tools::validate)))
         .routes(needs(Scope::Read, routes!(custom_tools::health)))
         .routes(needs(Scope::Call, routes!(custom_tools::test)))
+        .routes(needs(Scope::Read, routes!(agents::list)))
+        .routes(needs(Scope::Read, routes!(agents::show)))
         .routes(needs(Scope::Read, routes!(grants::list)))
         .routes(needs(Scope::Manage, routes!(grants::create)))
         .routes(needs(Scope::Manage, routes!(grants::remove)))

@@ -12,16 +12,18 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::Either;
 use serde::Deserialize;
-use toolcrib_core::{Answer, CallError, SourceKind, Status, View};
+use toolcrib_core::words::CommandLine;
+use toolcrib_core::{Answer, CallError, ErrorCode, Hint, SourceKind, Status, View};
 use utoipa::IntoParams;
 
+use super::agents::view_of;
 use super::{ErrorResponse, bad_request, body, json, json_bytes, named, queried, streamed};
 use crate::serve::auth::Who;
 use crate::serve::{CLIENT, COMMANDS, Served};
 use crate::surface::{ClientIds, SurfaceCall};
 use crate::wire::{
-    Asked, CallBody, CallStartView, CheckView, ErrorView, OutcomeView, ProblemList, ReloadView,
-    ToolList, ToolView,
+    Asked, CallBody, CallStartView, CheckView, ErrorView, OutcomeView, PassView, ProblemList,
+    ReloadView, ToolList, ToolView,
 };
 
 /// The largest page; who wants more at once asks for the whole, which is kept ready.
@@ -68,7 +70,7 @@ pub async fn list(
     served.looked().await?;
     if filter == Filter::default() {
         let standings = served.crib.events().standings();
-        let view = served.view(&who);
+        let view = served.kept(&who);
         let list = view.derived(|_| WholeList::default()).of(&view, standings);
         return Ok(json_bytes(StatusCode::OK, list));
     }
@@ -97,7 +99,7 @@ pub async fn list(
                 .is_none_or(|status| status == tool.status().as_str())
     };
     let offset = filter.offset.unwrap_or(0);
-    let view = served.view(&who);
+    let view = served.kept(&who);
     let mut list = ToolList::new(&view, fits, offset, filter.limit);
     if filter.idle == Some(true) {
         let files = view.idle_files().iter();
@@ -146,12 +148,12 @@ impl WholeList {
 /// Shows one tool.
 #[utoipa::path(
     get, path = "/tools/{name}", tag = "tools", operation_id = "showTool",
-    params(("name" = String, Path, description = "The tool's name")),
+    params(("name" = String, Path, description = "The tool's name"), AgentQuery),
     responses(
         (status = 200, description = "The tool", body = ToolView),
-        (status = 400, description = "`bad_request`: the name is not UTF-8", body = ErrorView),
-        (status = 403, description = "`forbidden`: foreign Host or Origin", body = ErrorView),
-        (status = 404, description = "`unknown_tool`: the hint gives the nearest names", body = ErrorView),
+        (status = 400, description = "`bad_request`: the name is not UTF-8, or the query is unknown", body = ErrorView),
+        (status = 403, description = "`forbidden`: the token is for another agent, or foreign Host or Origin", body = ErrorView),
+        (status = 404, description = "`unknown_tool`: the hint gives the nearest names; `not_found`: there is no such agent", body = ErrorView),
         (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
@@ -159,12 +161,49 @@ pub async fn show(
     State(served): State<Arc<Served>>,
     who: Who,
     name: Result<Path<String>, PathRejection>,
+    query: Result<Query<AgentQuery>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     let name = named(name)?;
+    let AgentQuery { agent } = queried(query, "it takes `agent`")?;
     served.looked().await?;
-    let view = served.view(&who);
-    let tool = view.find(&name)?;
-    Ok(json(StatusCode::OK, &ToolView::from(tool.as_ref())))
+    let view = match &agent {
+        Some(agent) => view_of(&served, &who, agent)?,
+        None => served.kept(&who),
+    };
+    let tool = view.find(&name).map_err(|unknown| match agent {
+        Some(_) => why_not(&served, &who, &view, &name, unknown),
+        None => unknown,
+    })?;
+    let mut shown = ToolView::from(tool.as_ref());
+    // What a middleware of an agent looks for is for who keeps the crib alone.
+    shown.call = (agent.is_some() && who.keeps()).then(|| PassView::of(&view, tool));
+    Ok(json(StatusCode::OK, &shown))
+}
+
+/// For whom a tool is shown.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AgentQuery {
+    /// Show it as this agent sees it.
+    #[param(example = "reviewer")]
+    agent: Option<String>,
+}
+
+/// The error about a tool that an agent does not see. Who keeps the crib reads why; everybody else, that there is none.
+fn why_not(served: &Served, who: &Who, view: &View, name: &str, unknown: CallError) -> CallError {
+    let all = served.kept(who);
+    let Some(tool) = all.get(name).filter(|_| who.keeps()) else {
+        return unknown;
+    };
+    let Some(hiding) = view.profile().sees().hiding(tool) else {
+        return unknown;
+    };
+    let agent = view.profile().name();
+    let message = format!("the agent `{agent}` does not see the tool `{name}`: {hiding}");
+    let hint = CommandLine::new("toolcrib agents").operand(agent);
+    CallError::new(ErrorCode::UnknownTool, message)
+        .hint(Hint::run(hint).after(" shows all it sees"))
 }
 
 /// Whether the process is asked.
@@ -206,7 +245,7 @@ pub async fn check(
 ) -> Result<Response, ErrorResponse> {
     let (name, asked) = (named(name)?, asked(query)?);
     served.looked().await?;
-    let view = served.view(&who);
+    let view = served.kept(&who);
     let tool = view.find(&name)?;
     Ok(json(StatusCode::OK, &CheckView::of(tool, asked).await))
 }
@@ -244,9 +283,9 @@ pub async fn call(
     let body: CallBody = body::parse(&body::read(body).await?)?;
     served.looked().await?;
     let attached = body.attached;
-    let call = surface_call(&who, tool, body);
+    let call = surface_call(&served, &who, tool, body)?;
     if !streamed::is_wanted(&headers) {
-        return answered(ended(served, call, attached).await);
+        return answered(ended(served, &who, call, attached).await);
     }
     let steps = streamed::Steps::new();
     let call = call.with_progress(steps.sink());
@@ -256,7 +295,7 @@ pub async fn call(
         client: call.caller().client.to_string(),
         agent: call.caller().agent.to_string(),
     };
-    Ok(steps.answer(start, ended(served, call, attached)))
+    Ok(steps.answer(start, ended(served, &who, call, attached)))
 }
 
 /// One call, in a task of its own or attached to its connection.
@@ -268,25 +307,37 @@ pub async fn run(
 ) -> Result<Response, ErrorResponse> {
     served.looked().await?;
     let attached = body.attached;
-    answered(ended(served, surface_call(who, tool, body), attached).await)
+    let call = surface_call(&served, who, tool, body)?;
+    answered(ended(served, who, call, attached).await)
 }
 
-fn surface_call(who: &Who, tool: String, body: CallBody) -> SurfaceCall {
+fn surface_call(
+    served: &Served,
+    who: &Who,
+    tool: String,
+    body: CallBody,
+) -> Result<SurfaceCall, CallError> {
     let CallBody {
         arguments,
+        agent,
         run_id,
         session_id,
         message_id,
         attached: _,
     } = body;
+    let who = match &agent {
+        Some(agent) => &who.choose(agent, &served.crib)?,
+        None => who,
+    };
     let client = if who.is_owner() { COMMANDS } else { CLIENT };
-    SurfaceCall::new(who.caller(client), tool, arguments).with_ids(ClientIds {
+    let call = SurfaceCall::new(who.caller(client), tool, arguments);
+    Ok(call.with_ids(ClientIds {
         call: None,
         thread: session_id.clone(),
         run: run_id.clone(),
         session: session_id.or(run_id),
         message: message_id,
-    })
+    }))
 }
 
 fn answered(ended: Result<Answer, CallError>) -> Result<Response, ErrorResponse> {
@@ -297,9 +348,11 @@ fn answered(ended: Result<Answer, CallError>) -> Result<Response, ErrorResponse>
 /// goes on in a task of its own.
 fn ended(
     served: Arc<Served>,
+    who: &Who,
     call: SurfaceCall,
     attached: bool,
-) -> impl Future<Output = Result<Answer, CallError>> + Send + 'static {
+) -> impl Future<Output = Result<Answer, CallError>> + Send + use<> {
+    let unseen = unseen(&served, who, &call);
     let call_id = call.id().clone();
     let running = served.call(call);
     let running = match attached {
@@ -311,6 +364,10 @@ fn ended(
             Either::Left(running) => running.await.map_err(|_| "it panicked".to_owned()),
             Either::Right(task) => task.await.map_err(|error| error.to_string()),
         };
+        let ended = ended.map(|ended| match (ended, unseen) {
+            (Err(error), Some(unseen)) if error.code == ErrorCode::UnknownTool => Err(unseen),
+            (ended, _) => ended,
+        });
         ended.unwrap_or_else(|error| {
             tracing::error!(%error, call = %call_id, "a call ended in a panic");
             Err(
@@ -319,6 +376,16 @@ fn ended(
                 )),
             )
         })
+    }
+}
+
+/// Why the agent of a call does not see its tool, for who keeps the crib.
+fn unseen(served: &Served, who: &Who, call: &SurfaceCall) -> Option<CallError> {
+    let (agent, tool) = call.names();
+    let view = served.crib.view(agent);
+    match view.find(tool) {
+        Ok(_) => None,
+        Err(unknown) => Some(why_not(served, who, &view, tool, unknown)),
     }
 }
 
@@ -336,7 +403,7 @@ pub async fn errors(
     who: Who,
 ) -> Result<Response, ErrorResponse> {
     served.looked().await?;
-    let problems = ProblemList::from(&*served.view(&who));
+    let problems = ProblemList::from(&*served.kept(&who));
     Ok(json(StatusCode::OK, &problems))
 }
 
@@ -350,13 +417,16 @@ pub async fn errors(
         (status = 503, description = "`unavailable`: the crib is starting and has not seen the tools yet", body = ErrorView),
     )
 )]
-pub async fn reload(State(served): State<Arc<Served>>) -> Result<Response, ErrorResponse> {
+pub async fn reload(
+    State(served): State<Arc<Served>>,
+    who: Who,
+) -> Result<Response, ErrorResponse> {
     served.looked().await?;
     // A task of its own: a reload that was begun is brought to its end, whoever stopped waiting for it.
     match tokio::spawn((served.reload)()).await {
         Ok(change) => Ok(json(
             StatusCode::OK,
-            &ReloadView::new(change, &served.crib.owners_view()),
+            &ReloadView::new(change, &served.kept(&who)),
         )),
         Err(error) => {
             tracing::error!(%error, "a reload ended in a panic");

@@ -53,6 +53,7 @@ fn reaches(who: &Who) -> Reaches {
     )
 )]
 pub async fn list(State(served): State<Arc<Served>>, who: Who) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let list = truster(&served)?.list(reaches(&who)).await?;
     Ok(json(StatusCode::OK, &list))
 }
@@ -76,6 +77,7 @@ pub async fn create(
     body: Body,
 ) -> Result<Response, ErrorResponse> {
     who.decides()?;
+    who.for_all_agents()?;
     let shape = "send a JSON object such as {\"noGrants\": true}, or nothing";
     let bytes = body::read(body).await?;
     let wanted: TrustCreate = body::parse(&bytes).map_err(|error| error.hint(shape))?;
@@ -103,6 +105,7 @@ pub async fn remove(
     whose: Result<Query<Whose>, QueryRejection>,
 ) -> Result<Response, ErrorResponse> {
     who.decides()?;
+    who.for_all_agents()?;
     let Whose { path } = queried(whose, "it takes `path`")?;
     // `/a//b/` is written `/a/b` in the book.
     let path = path.map(|path| Path::new(&path).components().collect::<PathBuf>());

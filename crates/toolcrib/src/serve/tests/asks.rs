@@ -10,6 +10,7 @@ use tokio::io::{
 use tokio::time::timeout;
 
 use super::fixture::{LONG, TestServer, does, echo, tool, update};
+use crate::serve::auth::Who;
 use crate::serve::{Readiness, mcp};
 use toolcrib_core::{Call, Outcome, PeerError, Question, Rank};
 
@@ -68,7 +69,12 @@ impl Piped {
         let (ours, theirs) = tokio::io::duplex(64 * 1_024);
         let (input, output) = tokio::io::split(theirs);
         let handler = mcp::Mcp::new(server.served.clone());
-        tokio::spawn(mcp::lines(handler, mcp::new_session(), input, output));
+        tokio::spawn(mcp::lines(
+            handler,
+            (Who::owner(), mcp::new_session()),
+            input,
+            output,
+        ));
         let (read, input) = tokio::io::split(ours);
         let lines = BufReader::new(read).lines();
         let mut piped = Piped { lines, input };

@@ -14,6 +14,7 @@ use toolcrib_core::{
 };
 
 use super::fixture::{Gate, LONG, OutputsInMemory, TestServer, does, echo, tool, update};
+use crate::serve::auth::Who;
 use crate::serve::socket::Socket;
 use crate::serve::{Served, mcp};
 use crate::surface::SurfaceCall;
@@ -43,7 +44,8 @@ async fn an_agent_is_told_that_a_call_ended_in_a_panic() {
     let (ours, theirs) = tokio::io::duplex(64 * 1_024);
     let (input, output) = tokio::io::split(theirs);
     let mcp = mcp::Mcp::new(server.served.clone());
-    tokio::spawn(mcp::lines(mcp, mcp::new_session(), input, output));
+    let owner = (Who::owner(), mcp::new_session());
+    tokio::spawn(mcp::lines(mcp, owner, input, output));
     let (read, mut write) = tokio::io::split(ours);
     let line = format!("{}\n", panics());
     write.write_all(line.as_bytes()).await.unwrap();

@@ -68,7 +68,7 @@ async fn an_agent_is_greeted_before_the_first_look_and_gets_no_empty_list() {
     let (input, output) = tokio::io::split(theirs);
     tokio::spawn(mcp::lines(
         mcp::Mcp::new(served),
-        mcp::new_session(),
+        (Who::owner(), mcp::new_session()),
         input,
         output,
     ));

@@ -5,6 +5,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
 
 use super::fixture::{LONG, TestServer, does, tool, update};
+use crate::serve::auth::Who;
 use crate::serve::mcp;
 use toolcrib_core::{Call, Outcome, Progress, Rank};
 
@@ -69,7 +70,12 @@ async fn by_lines(server: &TestServer, era: &str, token: Option<Value>) -> Vec<V
     let (ours, theirs) = tokio::io::duplex(64 * 1_024);
     let (input, output) = tokio::io::split(theirs);
     let handler = mcp::Mcp::new(server.served.clone());
-    tokio::spawn(mcp::lines(handler, mcp::new_session(), input, output));
+    tokio::spawn(mcp::lines(
+        handler,
+        (Who::owner(), mcp::new_session()),
+        input,
+        output,
+    ));
     let (read, mut write) = tokio::io::split(ours);
     let greeting = if era == OLD { &hello()[..] } else { &[] };
     let call = call(era, token);

@@ -348,6 +348,8 @@ async fn the_document_lists_the_table() {
         "delete /api/tokens/{name}",
         "delete /api/trust",
         "get /",
+        "get /api/agents",
+        "get /api/agents/{name}",
         "get /api/calls",
         "get /api/calls/{id}",
         "get /api/custom-tools",
