@@ -216,7 +216,7 @@ impl toolcrib_core::Run for Shell {
     }
 
     fn missing(&self) -> Option<String> {
-        let (_, program) = self.template.literals().find(|(at, _)| *at == 0)?;
+        let program = self.template.program()?;
         let environment = &self.place.environment;
         let missing = toolcrib_sandbox::missing(program.as_ref(), &self.dir().ok()?, environment);
         missing.map(|error| error.to_string())
