@@ -95,14 +95,13 @@ async fn middleware_of_an_agent_hides_counts_and_is_on_record() {
     assert_eq!(status, 429);
     assert_eq!(call("two").await, hidden);
 
-    let mut list = Value::Null;
+    let calls = async || crib.get("/calls").await.1;
     eventually("all are on record", async || {
-        list = crib.get("/calls").await.1;
-        list["calls"]
-            .as_array()
-            .is_some_and(|calls| calls.len() == 5)
+        let calls = calls().await;
+        calls["calls"].as_array().is_some_and(|all| all.len() == 5)
     })
     .await;
+    let list = calls().await;
     let did = |n: usize| list["calls"][n]["middleware"].clone();
     assert_eq!(did(0), json!([{"name": "pii", "did": "changed"}]));
     assert_eq!(
