@@ -182,18 +182,18 @@ async fn the_socket_does_not_end_before_its_answers_are_read() {
     };
     served.shutdown.cancel();
     gate.open.notify_one();
+    tokio::select! {
+        biased;
+        () = serving.as_mut() => panic!("nobody has read the answer"),
+        () = served.calls_ended() => {}
+    }
     let read = async {
-        served.calls_ended().await;
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).await.unwrap();
         answer.len()
     };
-    let read = tokio::select! {
-        biased;
-        () = serving.as_mut() => panic!("nobody has read the answer"),
-        read = read => read,
-    };
+    let both = async { tokio::join!(read, serving) };
+    let (read, ()) = timeout(LONG, both).await.expect("it goes on");
     assert!(read > LARGE, "{read} bytes");
-    timeout(LONG, serving).await.expect("it goes on");
     assert!(!path.exists(), "the next crib may have the place");
 }
