@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::store::Approval;
 use crate::{Object, OutputLimit, Peer, Tool};
 
 /// The profile that holds when none was chosen.
@@ -123,6 +124,12 @@ pub struct Context {
     pub marks: Vec<Mark>,
     /// What a person said about the call, for its record.
     pub decision: Option<Decision>,
+    /// Whoever asks can open a page that it is told of, and then asks again: it is not kept waiting for a person.
+    pub asks_again: bool,
+    /// The person's decision that the call runs by, once it does.
+    pub approved: Option<ApprovedBy>,
+    /// A person's own arguments, on their way through the links that arguments pass.
+    pub(crate) edit: Option<Edit>,
     progress: Option<ProgressSink>,
     /// Whoever counts calls is told here that the tool was started.
     pub(crate) started: Option<Arc<AtomicBool>>,
@@ -147,6 +154,9 @@ impl Context {
             run: None,
             marks: Vec::new(),
             decision: None,
+            asks_again: false,
+            approved: None,
+            edit: None,
             progress: None,
             started: None,
             admitted: false,
@@ -219,6 +229,27 @@ impl std::fmt::Debug for Context {
             .field("directory", &self.directory)
             .finish_non_exhaustive()
     }
+}
+
+/// The decision that a call ran by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovedBy {
+    pub id: Arc<str>,
+    /// `approved`, `edited` or `responded`.
+    pub decision: &'static str,
+    pub by: String,
+    pub how: String,
+    pub at_ms: u64,
+}
+
+/// A person's own arguments for a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Edit {
+    pub arguments: Object,
+    pub canonical: String,
+    pub approval: Box<Approval>,
+    /// They went back to `validate`.
+    pub is_checked: bool,
 }
 
 /// One use of one tool. The tool is the one of the snapshot taken when the call began.

@@ -24,7 +24,7 @@ pub struct Request {
 }
 
 pub struct Crib {
-    registry: Registry,
+    registry: Arc<Registry>,
     shared: Arc<Shared>,
     loading: watch::Sender<Loading>,
     /// The same, for those who only look: every call does.
@@ -61,16 +61,23 @@ impl Crib {
         Crib::with_books(outputs, clock, profiles, books)
     }
 
-    /// A crib that writes its calls down, and counts them, in these books.
+    /// A crib that writes its calls down, and asks people about them, in these books.
     pub fn with_books(
         outputs: Arc<dyn Outputs>,
         clock: Clock,
         profiles: Profiles,
         books: Books,
     ) -> Crib {
+        let registry = Arc::new(Registry::new(clock, profiles));
+        let shared = Arc::new(Shared::new(outputs, clock, books));
+        let (tools, links) = (Arc::downgrade(&registry), Arc::downgrade(&shared));
+        shared.find_with(Box::new(move |agent, name| {
+            let view = tools.upgrade()?.snapshot().view(agent, &links.upgrade()?);
+            view.get(name).cloned()
+        }));
         Crib {
-            registry: Registry::new(clock, profiles),
-            shared: Arc::new(Shared::new(outputs, clock, books)),
+            registry,
+            shared,
             loading: watch::Sender::new(Loading::Done),
             is_loaded: AtomicBool::new(true),
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::broadcast;
 
+use crate::store::ApprovalState;
 use crate::{Change, ErrorCode, Health, Problem, Progress, Status};
 
 #[derive(Debug, Clone)]
@@ -56,6 +57,21 @@ pub enum Event {
         tool: String,
         health: Health,
         message: Option<String>,
+    },
+    /// A call waits for a person.
+    ApprovalRequested {
+        id: Arc<str>,
+        tool: Arc<str>,
+        client: Arc<str>,
+        agent: Arc<str>,
+        /// Where a person decides, if there is such a page.
+        url: Option<String>,
+    },
+    /// A person has decided, or nobody did in time.
+    ApprovalDecided {
+        id: Arc<str>,
+        tool: Arc<str>,
+        state: ApprovalState,
     },
 }
 
@@ -122,6 +138,8 @@ impl Event {
             Event::WorkerExit { .. } => "worker.exit",
             Event::StatusChanged { .. } => "status_changed",
             Event::HealthChanged { .. } => "health_changed",
+            Event::ApprovalRequested { .. } => "approval_requested",
+            Event::ApprovalDecided { .. } => "approval_decided",
         }
     }
 }

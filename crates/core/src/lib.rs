@@ -24,6 +24,7 @@
 //! | trust | yes to a folder's code | [`Access::Untrusted`] |
 //! | permit | what a tool may do beyond the default | [`Permit`] |
 //! | grant | yes to one tool's permission | [`Grant`], [`Access::NeedsGrant`] |
+//! | approval | yes to one call | [`store::Approval`] |
 //! | secret | a value that only a tool's process may see | [`Hidden`], [`Mask`] |
 //! | worker | a child process that runs tools | [`Standing`] |
 //! | problem | why something did not load | [`Problem`] |
@@ -31,6 +32,7 @@
 //!
 //! [`Crib`] is all that a surface needs: an agent's view, which lists and calls, and changes.
 
+mod approval;
 pub mod call;
 mod catalog;
 pub mod client;
@@ -66,6 +68,7 @@ pub mod tool;
 pub mod view;
 pub mod words;
 
+pub use approval::canonical;
 pub use call::{Call, Caller, Context, Progress};
 pub use content::{Block, BlockKind, Content};
 pub use crib::{Crib, ListChanges, Loading, Request, Seen};
@@ -76,6 +79,7 @@ pub use hint::Hint;
 pub use json::{Json, JsonError, Object};
 pub use limits::{CallerLimits, Limits};
 pub use mask::{Hidden, Mask, Masked};
+pub use middleware::{Books, validated};
 pub use options::{Annotations, Permissions, Retries, SandboxOptions};
 pub use outcome::{Attachment, AttachmentKind, Outcome};
 pub use output_limit::{OutputLimit, OutputRule, OutputRules};

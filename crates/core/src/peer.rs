@@ -15,10 +15,17 @@ pub enum Question {
     Roots,
     /// A text that the client's model writes.
     Sample,
+    /// A page that a person opens. Whatever the client answers, nobody knows whether a person was there.
+    Visit,
 }
 
 impl Question {
-    pub const ALL: [Question; 3] = [Question::Elicit, Question::Roots, Question::Sample];
+    pub const ALL: [Question; 4] = [
+        Question::Elicit,
+        Question::Roots,
+        Question::Sample,
+        Question::Visit,
+    ];
 }
 
 /// Why a client gave no answer.

@@ -20,9 +20,10 @@ pub use logs::LogFiles;
 pub use outputs::{OutputFiles, OutputLimits};
 pub use ownership::Ownership;
 pub use sql::{
-    CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Ending, GrantBook, LogState,
-    Making, NewToken, Pulse, Retention, Revisions, Signer, Store, StoreUrl, StoreUrlError, Token,
-    Tokens, ToolPage, TrustKind, TrustedPath, Verdict, counter_path, fingerprint, new_secret,
+    Approvals, CallCursor, CallFilter, CallLog, CallPage, Calls, CustomTools, Ending, GrantBook,
+    LogState, Making, NewDecision, NewToken, Pulse, Retention, Revisions, Signer, Store, StoreUrl,
+    StoreUrlError, Token, Tokens, ToolPage, TrustKind, TrustedPath, Verdict, counter_path,
+    fingerprint, hmac_sha256, is_hmac_sha256, new_secret,
 };
 pub use toolcrib_core::store::StoreError;
 pub use trust::{TrustBook, Trusted};

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+pub(crate) mod approver;
 pub mod audit;
 pub mod commands;
 pub mod config;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use toolcrib_core::middleware::Books;
 use toolcrib_core::store::LastGood;
-use toolcrib_core::{Access, Crib, ErrorCode, Loading, Scope};
+use toolcrib_core::{Access, Books, Crib, ErrorCode, Loading, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung, off_limits};
 use toolcrib_sources::script::{ScriptSettings, Scripts};
 use toolcrib_sources::worker::{Limits, Workers};
@@ -21,6 +21,7 @@ use toolcrib_store::{
     DescriptionFiles, LastGoodFiles, LogFiles, OutputFiles, Ownership, counter_path,
 };
 
+use crate::approver::desk::{Book as ApprovalDesk, Desk};
 use crate::audit::{Book, LAST_WORDS};
 use crate::config::{
     Flags, Project, Settings, private, profiles, project, project_config, say_why, store_url,
@@ -45,6 +46,8 @@ pub struct Opened {
     pub store: Arc<StoreHandle>,
     /// Where calls are written down.
     pub book: Arc<Book>,
+    /// Where calls wait for people.
+    pub desk: Arc<Desk>,
     pub env: Env,
     flags: Flags,
     /// What the tools' workers said.
@@ -199,6 +202,28 @@ fn configuration(settings: &Settings) -> Configuration {
     }
 }
 
+/// The crib itself, without tools yet, and where its calls wait for people.
+fn crib(
+    settings: &Settings,
+    store: &Arc<StoreHandle>,
+    book: &Arc<Book>,
+    outputs: &Arc<OutputFiles>,
+) -> (Arc<Crib>, Arc<Desk>) {
+    let desk = Arc::new(Desk::new(store.clone()));
+    let books = Books {
+        calls: Some(book.clone()),
+        counters: Some(Arc::new(StoreCounters::new(store.clone()))),
+        approvals: Some(Arc::new(ApprovalDesk(desk.clone()))),
+    };
+    let profiles = profiles(settings);
+    let crib = Crib::with_books(outputs.clone(), crate::now_ms, profiles, books);
+    desk.tell(crib.events().clone());
+    if let Some(webhook) = &settings.approvals.webhook {
+        desk.send_to(webhook.clone());
+    }
+    (Arc::new(crib), desk)
+}
+
 /// The socket at which a crib that serves this project is found.
 pub fn socket(env: &Env, project: Option<&Project>) -> Option<PathBuf> {
     let root = project.map(|project| project.root.as_path());
@@ -231,15 +256,7 @@ impl Opened {
         say_why(&mut settings.folders, &trust);
         let outputs = Arc::new(OutputFiles::in_folder(&data, settings.outputs));
         let book = Arc::new(Book::new(store.clone()));
-        let crib = Arc::new(Crib::with_books(
-            outputs.clone(),
-            crate::now_ms,
-            profiles(&settings),
-            Books {
-                calls: Some(book.clone()),
-                counters: Some(Arc::new(StoreCounters::new(store.clone()))),
-            },
-        ));
+        let (crib, desk) = crib(&settings, &store, &book, &outputs);
         // Nobody has looked for tools yet, and nobody is to be told that there are none.
         crib.set_loading(Loading::Opening);
         let root = project.as_ref().map(|project| project.root.as_path());
@@ -289,6 +306,7 @@ impl Opened {
             settings,
             store,
             book,
+            desk,
             outputs,
             env,
             flags,

@@ -18,6 +18,7 @@ pub struct SurfaceCall {
     progress: Option<ProgressSink>,
     peer: Option<Arc<dyn Peer>>,
     stop: Option<CancellationToken>,
+    asks_again: bool,
 }
 
 /// What a client calls the call, and the run and the turn that it belongs to.
@@ -43,6 +44,7 @@ impl SurfaceCall {
             progress: None,
             peer: None,
             stop: None,
+            asks_again: false,
         }
     }
 
@@ -69,6 +71,13 @@ impl SurfaceCall {
     #[must_use]
     pub fn with_peer(mut self, peer: Arc<dyn Peer>) -> SurfaceCall {
         self.peer = Some(peer);
+        self
+    }
+
+    /// Whoever asks opens a page that it is handed, and asks again then.
+    #[must_use]
+    pub fn asking_again(mut self) -> SurfaceCall {
+        self.asks_again = true;
         self
     }
 
@@ -125,6 +134,7 @@ impl SurfaceCall {
         context.directory = project;
         context.peer = self.peer;
         context.stop = self.stop;
+        context.asks_again = self.asks_again;
         if let Some(sink) = self.progress {
             context = context.with_progress(sink);
         }

@@ -30,7 +30,7 @@ export interface ToolContext {
   progress(input: { progress?: number; total?: number; message?: string }): void;
   /** Writes a line into Toolcrib's log. */
   log(level: "debug" | "info" | "warn" | "error", message: string): void;
-  /** Asks a person. There are no approvals yet: it rejects. */
+  /** Goes on where a person approved this call, and rejects where nobody was asked. */
   ask(input: {
     permission: string;
     patterns?: string[];

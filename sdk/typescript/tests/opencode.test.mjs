@@ -138,6 +138,6 @@ for (const runtime of runtimes) {
 
   on("ask() is denied", async (t) => {
     const { worker } = await open(t, "permission.ts");
-    assert.match((await worker.error("permission")).message, /^denied: .*no approvals yet/);
+    assert.match((await worker.error("permission")).message, /^denied: .*nobody approved this call/);
   });
 }

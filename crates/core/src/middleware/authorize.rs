@@ -26,7 +26,8 @@ impl Middleware for Authorize {
     }
 }
 
-fn refusal(call: &Call) -> Option<CallError> {
+/// Why this call's tool may not run, if so.
+pub(super) fn refusal(call: &Call) -> Option<CallError> {
     let name = call.tool.name();
     match &call.tool.access {
         Access::Open => None,

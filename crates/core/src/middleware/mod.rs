@@ -8,8 +8,8 @@
 //! kept by the crib ([`Shared::state`]).
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -18,9 +18,10 @@ use crate::counter::MemoryCounters;
 use crate::profile::{ChainSettings, MiddlewareError, MiddlewareTable};
 use crate::registry::Clock;
 use crate::slots::Slots;
-use crate::store::{CallBook, Counters};
-use crate::{BoxFuture, Call, CallResult, Events, Outputs};
+use crate::store::{ApprovalBook, CallBook, Counters};
+use crate::{BoxFuture, Call, CallResult, Events, Outputs, Tool};
 
+mod approve;
 mod authorize;
 mod count;
 mod cover;
@@ -42,6 +43,7 @@ mod validate;
 
 use names::nearest;
 pub(crate) use record::{record_given_up, record_unknown};
+pub use validate::validated;
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
@@ -57,7 +59,7 @@ const ORDER: &[ChainLink] = &[
     always::<redact::Redact>(),
     rule::<count::ToolCallLimit>(),
     when::<count::Count>(),
-    // approve
+    listed::<approve::Approve>(),
     #[cfg(test)]
     listed::<made_up::Ration>(),
     // Behind `approve`: a call that waits for a person holds no place.
@@ -241,6 +243,7 @@ pub struct Books {
     pub calls: Option<Arc<dyn CallBook>>,
     /// The crib's own memory where there are none.
     pub counters: Option<Arc<dyn Counters>>,
+    pub approvals: Option<Arc<dyn ApprovalBook>>,
 }
 
 /// What links use and no chain owns: it outlives every change of settings.
@@ -250,20 +253,43 @@ pub(crate) struct Shared {
     pub clock: Clock,
     pub book: Option<Arc<dyn CallBook>>,
     pub counters: Arc<dyn Counters>,
+    /// Where people are asked about calls.
+    pub approvals: Option<Arc<dyn ApprovalBook>>,
+    /// Finds the tool that an agent has now.
+    now: OnceLock<FindTool>,
     state: Slots,
 }
 
+/// The tool of this name that this agent has.
+type FindTool = Box<dyn Fn(&str, &str) -> Option<Arc<Tool>> + Send + Sync>;
+
 impl Shared {
     pub fn new(outputs: Arc<dyn Outputs>, clock: Clock, books: Books) -> Shared {
-        let Books { calls, counters } = books;
+        let Books {
+            calls,
+            counters,
+            approvals,
+        } = books;
         Shared {
             events: Events::default(),
             outputs,
             clock,
             book: calls,
             counters: counters.unwrap_or_else(|| Arc::new(MemoryCounters::new(clock))),
+            approvals,
+            now: OnceLock::new(),
             state: Slots::default(),
         }
+    }
+
+    /// Tells how tools are found; once.
+    pub fn find_with(&self, find: FindTool) {
+        let _ = self.now.set(find);
+    }
+
+    /// The tool that this agent has now, whatever view its call began in.
+    pub fn tool_now(&self, agent: &str, tool: &str) -> Option<Arc<Tool>> {
+        self.now.get()?(agent, tool)
     }
 
     /// What is kept from call to call and from view to view, by its type.

@@ -1,5 +1,6 @@
 //! What the crib asks to be remembered, as traits and records: the store answers them, and `core` touches no disk.
 
+mod approval;
 mod call_record;
 mod counters;
 mod custom_tool;
@@ -7,6 +8,10 @@ mod worker_memory;
 
 use std::path::Path;
 
+pub use approval::{
+    Approval, ApprovalBook, ApprovalNews, ApprovalState, Asked, Claim, Decided, Decision,
+    DecisionKind, NewApproval, RunEnd, Subject,
+};
 pub use call_record::{CallBook, CallRecord, Level, Recorded, UNFINISHED};
 pub use counters::Counters;
 pub use custom_tool::{CustomTool, EnvVars, RegisteredHealth, RegisteredStatus, Registrations};

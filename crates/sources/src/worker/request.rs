@@ -37,6 +37,9 @@ pub struct About<'a> {
     client: &'a str,
     profile: &'a str,
     directory: &'a Path,
+    /// A person said yes to this call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    approved: bool,
 }
 
 impl<'a> Execute<'a> {
@@ -57,6 +60,7 @@ impl<'a> Execute<'a> {
             client: &call.caller.client,
             profile: &call.caller.agent,
             directory,
+            approved: context.approved.is_some(),
         };
         Execute {
             input: &call.arguments,

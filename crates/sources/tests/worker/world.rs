@@ -467,7 +467,11 @@ fn told(event: &Event) -> Option<String> {
         Event::WorkerExit { tool, reason, .. } => format!("{name} {tool} {reason}"),
         Event::StatusChanged { tool, status, .. } => format!("{name} {tool} {}", status.as_str()),
         Event::HealthChanged { tool, health, .. } => format!("{name} {tool} {}", health.as_str()),
-        Event::ToolsChanged(_) | Event::ToolError(_) | Event::ToolProgress { .. } => return None,
+        Event::ToolsChanged(_)
+        | Event::ToolError(_)
+        | Event::ToolProgress { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. } => return None,
     })
 }
 

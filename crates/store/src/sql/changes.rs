@@ -37,6 +37,7 @@ pub(super) enum Kind {
     Grants,
     Trust,
     Tokens,
+    Approvals,
 }
 
 impl Kind {
@@ -46,6 +47,7 @@ impl Kind {
             Kind::Grants => "grants",
             Kind::Trust => "trust",
             Kind::Tokens => "tokens",
+            Kind::Approvals => "approvals",
         }
     }
 }
@@ -57,6 +59,7 @@ pub struct Revisions {
     pub grants: u64,
     pub trust: u64,
     pub tokens: u64,
+    pub approvals: u64,
 }
 
 pub(super) async fn revisions(db: &Db) -> Result<Revisions, StoreError> {
@@ -72,6 +75,7 @@ pub(super) async fn revisions(db: &Db) -> Result<Revisions, StoreError> {
             "grants" => found.grants = revision,
             "trust" => found.trust = revision,
             "tokens" => found.tokens = revision,
+            "approvals" => found.approvals = revision,
             _ => {}
         }
     }

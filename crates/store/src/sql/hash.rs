@@ -24,6 +24,28 @@ pub fn new_secret() -> std::io::Result<String> {
     Ok(hex(&random))
 }
 
+/// The code of a message under a key that two sides share.
+pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+    mac_of(key, message).finalize().into_bytes().into()
+}
+
+/// Is this the code of that message? Takes as long for one that is nearly right.
+pub fn is_hmac_sha256(key: &[u8], message: &[u8], code: &[u8]) -> bool {
+    mac_of(key, message).verify_slice(code).is_ok()
+}
+
+fn mac_of(key: &[u8], message: &[u8]) -> Hmac<Sha256> {
+    // HMAC takes keys of any length: a longer one than a block of the hash is hashed first.
+    let mut block = [0; 64];
+    match key.len() {
+        length @ 0..=64 => block[..length].copy_from_slice(key),
+        _ => block[..32].copy_from_slice(&Sha256::digest(key)),
+    }
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    mac.update(message);
+    mac
+}
+
 /// What a secret is looked up by: who watches the lookup's time learns nothing of the secret itself.
 pub fn fingerprint(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
@@ -54,12 +76,26 @@ impl ArgumentKey {
         hex(&mac.finalize().into_bytes())
     }
 
+    pub(super) fn approvals(&self) -> ApprovalKey {
+        ApprovalKey(self.signer("approvals").0)
+    }
+
     /// A key for another purpose, which tells nothing of this one. Arguments begin with `{`, purposes never do.
     pub(super) fn signer(&self, purpose: &'static str) -> Signer {
         let mut mac = self.0.clone();
         mac.update(purpose.as_bytes());
         Signer::new(mac.finalize().into_bytes().into())
     }
+}
+
+/// The key of what approvals are for: another one in every store, so that no row of one store means anything in another.
+#[derive(Clone)]
+pub(super) struct ApprovalKey(Hmac<Sha256>);
+
+pub(super) fn hashed(key: &ApprovalKey, text: &str) -> String {
+    let mut mac = key.0.clone();
+    mac.update(text.as_bytes());
+    hex(&mac.finalize().into_bytes())
 }
 
 /// Signs what is given out and comes back.

@@ -4,6 +4,7 @@
 //!
 //! Why: `docs/design/0011-store.md`.
 
+mod approvals;
 mod call_log;
 mod call_writer;
 mod calls;
@@ -35,13 +36,14 @@ use toolcrib_core::Object;
 use toolcrib_core::counter::{CountVerdict, CounterSteps};
 use toolcrib_core::store::StoreError;
 
+pub use approvals::{Approvals, NewDecision};
 pub use call_log::{CallLog, LogState};
 pub use calls::{CallCursor, CallFilter, CallPage, Calls, Ending, Retention};
 pub use changes::{Pulse, Revisions};
 pub use custom_tools::{CustomTools, ToolPage};
 pub use database_file::Making;
 pub use grants::GrantBook;
-pub use hash::{Signer, fingerprint, new_secret};
+pub use hash::{Signer, fingerprint, hmac_sha256, is_hmac_sha256, new_secret};
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath};
 pub use url::{StoreUrl, StoreUrlError};
@@ -227,6 +229,10 @@ impl Store {
             }
             Pools::Postgres(_) => StoreCounters::Server(CounterQueue::start(db.clone())),
         })
+    }
+
+    pub fn approvals(&self) -> Approvals {
+        Approvals::new(self.db(), self.0.key.approvals())
     }
 
     /// Signs with a key that all processes on this store share, for one purpose.

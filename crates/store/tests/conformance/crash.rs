@@ -130,7 +130,7 @@ fn whole(tool: &CustomTool) -> u64 {
 }
 
 /// A Postgres goes on for a moment with what a killed client sent last.
-async fn settled(site: &Site) {
+pub async fn settled(site: &Site) {
     if site.is_sqlite() {
         return;
     }

@@ -9,6 +9,8 @@
     reason = "tests may panic, start processes, read the environment and say how fast it was"
 )]
 
+mod approvals;
+mod approvals_crash;
 mod calls;
 mod copies;
 mod counters;
@@ -60,6 +62,17 @@ on_both! {
         trust_comes_and_goes_and_is_imported_once
         tokens_are_known_by_their_hash
         what_a_token_made_ends_with_it;
+    approvals:
+        an_approval_goes_its_way_once
+        the_same_call_finds_its_question
+        a_yes_is_for_exactly_what_was_asked
+        only_what_is_allowed_is_decided_and_only_once
+        what_is_over_is_over
+        a_runner_that_died_leaves_an_interrupted_call
+        of_many_who_try_one_succeeds
+        changes_are_read_in_their_order;
+    approvals_crash:
+        nothing_is_lost_or_used_twice_over_kill_9;
     opening:
         changes_are_told_across_connections
         a_newer_store_is_refused

@@ -101,6 +101,8 @@ pub async fn an_older_store_is_brought_up(site: Site) {
         "ALTER TABLE calls DROP COLUMN approver",
         "ALTER TABLE calls DROP COLUMN decided_at",
         "ALTER TABLE calls DROP COLUMN decision",
+        "DROP TABLE approvals",
+        "DELETE FROM changes WHERE kind = 'approvals'",
         "CREATE TABLE outputs (id TEXT PRIMARY KEY)",
         "CREATE TABLE descriptions (key TEXT PRIMARY KEY)",
         "INSERT INTO trust (path, kind, since) VALUES ('/', 'project', 1)",

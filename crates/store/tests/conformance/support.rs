@@ -70,9 +70,13 @@ impl Site {
 
 /// The program that writes and is killed; cargo builds examples before it runs tests.
 pub fn writer() -> PathBuf {
+    example("writer")
+}
+
+pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let built = test.parent().and_then(|deps| deps.parent()).unwrap();
-    let built = built.join("examples/writer");
+    let built = built.join("examples").join(name);
     assert!(
         built.exists(),
         "{} is built by `cargo test`",

@@ -19,6 +19,7 @@ use crate::log::{Form, Log, REMARK, Sink};
 use crate::printer::Printer;
 
 mod agents;
+mod approvals;
 mod call;
 mod calls;
 mod completions;
@@ -95,6 +96,7 @@ Keep:
   validate     Start a registered tool's program and check that it is what was registered
   grant        Grant a tool what it may do beyond the default, or take it back
   agents       List the agents of your settings, or show what one of them sees and why not
+  approvals    List calls that wait for your approval, and decide on them
   token        Make, list and revoke tokens for programs that use HTTP
 
 Serve:
@@ -158,6 +160,7 @@ pub enum Verb {
     Validate(validate::Validate),
     Grant(grant::Grant),
     Agents(agents::Agents),
+    Approvals(approvals::Approvals),
     Token(token::Token),
     Serve(serve::Serve),
     Mcp(mcp::Mcp),
@@ -270,6 +273,7 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::Validate(command) => command.run(scene).await,
         Verb::Grant(command) => command.run(scene).await,
         Verb::Agents(command) => command.run(scene).await,
+        Verb::Approvals(command) => command.run(scene).await,
         Verb::Token(command) => command.run(scene).await,
         Verb::Serve(command) => command.run(scene).await,
         Verb::Mcp(command) => command.run(scene).await,

@@ -17,7 +17,8 @@ use super::{Scene, Target};
 use crate::config::{Flags, Project, project};
 use crate::failure::Failure;
 use crate::open::{Opened, data_folder, served_project};
-use crate::serve::socket::LOGIN_PATH;
+use crate::serve::auth::Approves;
+use crate::serve::socket::{APPROVE, LOGIN_PATH};
 use crate::serve::{NAMED, Served, reload};
 use crate::store_handle::StoreHandle;
 use crate::wire::{CallBody, ErrorView, OutcomeView, ToolView};
@@ -80,7 +81,11 @@ impl Reach {
         let served = Served::of(&loaded.opened, &Arc::default());
         Ok(Reach {
             line: loaded.opened.project_line(),
-            transport: Here::new(served.with_reload(reload(loaded.sources.clone()))).into(),
+            transport: Here::new(
+                served.with_reload(reload(loaded.sources.clone())),
+                &scene.env,
+            )
+            .into(),
             loaded: Some(loaded),
         })
     }
@@ -102,7 +107,7 @@ impl Reach {
         let served = Served::records(&scene.env, &store, &data, project);
         Ok(Reach {
             line: String::new(),
-            transport: Here::new(served).into(),
+            transport: Here::new(served, &scene.env).into(),
             loaded: None,
         })
     }
@@ -114,7 +119,7 @@ impl Reach {
     }
 
     /// A login URL for a browser, from the crib that serves this project.
-    pub async fn login_url(scene: &Scene) -> Result<String, Failure> {
+    pub async fn login_url(scene: &Scene, approves: Approves) -> Result<String, Failure> {
         let project = project::find(scene.globals.project.as_deref(), &scene.env)?;
         let target = Target::default();
         let Some(there) = There::serving(scene, &target, project.as_ref()).await else {
@@ -123,7 +128,11 @@ impl Reach {
                 .hint("start one with `toolcrib serve`; it prints a login URL"));
         };
         let reach = Reach::to(there);
-        let made: Value = reach.send(Method::POST, LOGIN_PATH, None).await?;
+        let path = match approves {
+            Approves::No => LOGIN_PATH.to_owned(),
+            Approves::Yes => format!("{LOGIN_PATH}?{APPROVE}"),
+        };
+        let made: Value = reach.send(Method::POST, &path, None).await?;
         Ok(made["login"].as_str().unwrap_or_default().to_owned())
     }
 

@@ -22,7 +22,7 @@ use crate::config::{Flags, file};
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::printer::{BOLD, DIM, YELLOW};
-use crate::serve::auth::Auth;
+use crate::serve::auth::{Approves, Auth};
 use crate::serve::socket::Socket;
 use crate::serve::{Readiness, Served, http, reload};
 use crate::store_handle::Trust;
@@ -72,6 +72,9 @@ impl Serve {
             .map_err(|error| cannot_listen(wanted, error))?;
         let _ = opened.place.own_address.set(own);
         let _notices = notices(&opened, own);
+        let page = opened.settings.approvals.url.clone();
+        opened.desk.serve_at(page.unwrap_or_else(|| base(own)));
+        opened.desk.follow();
 
         let (ready, told) = watch::channel(Readiness::default());
         let sources: Arc<OnceLock<Sources>> = Arc::default();
@@ -93,7 +96,7 @@ impl Serve {
             sources.get_or_init(|| loaded)
         };
         let own_auth = auth.clone();
-        let login = Arc::new(move || login_url(&own_auth, own).ok().flatten());
+        let login = Arc::new(move |approves| login_url(&own_auth, own, approves).ok().flatten());
         let socket =
             open_socket(&opened).map(|socket| tokio::spawn(socket.serve(served.clone(), login)));
         let mut wrong = opened.trouble().await;
@@ -107,7 +110,7 @@ impl Serve {
         if opened.settled().await {
             reasons.loaded();
         }
-        banner(scene, &opened, own, login_url(&auth, own)?);
+        banner(scene, &opened, own, login_url(&auth, own, Approves::No)?);
         self_check(scene, &opened);
         who_may(scene, &auth, own);
 
@@ -281,8 +284,8 @@ fn open_to_all(host: IpAddr) -> Failure {
 }
 
 /// What a browser opens to be let in, once.
-fn login_url(auth: &Auth, own: SocketAddr) -> Result<Option<String>, Failure> {
-    let code = auth.login_code().transpose().map_err(|error| {
+fn login_url(auth: &Auth, own: SocketAddr, approves: Approves) -> Result<Option<String>, Failure> {
+    let code = auth.login_code(approves).transpose().map_err(|error| {
         Failure::new(ErrorCode::Internal, "no login code could be made").cause(error)
     })?;
     Ok(code.map(|code| format!("{}/login?code={code}", base(own))))

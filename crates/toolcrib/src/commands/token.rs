@@ -8,7 +8,7 @@ use serde_json::json;
 use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
 use crate::printer::{BOLD, Column, GREEN, plain};
-use crate::serve::auth::{Scope, Scopes};
+use crate::serve::auth::{Approves, Scope, Scopes};
 use crate::wire::{TokenCreate, TokenCreated, TokenList, TokenRevoked};
 
 const UNITS: [(&str, u64); 5] = [
@@ -74,12 +74,16 @@ pub struct Revoke {
 
 /// Print a new login URL for a browser, of the crib that serves this project
 #[derive(Debug, Args)]
-pub struct Login {}
+pub struct Login {
+    /// A login that also decides on calls that wait for approval; needs a terminal of your own
+    #[arg(long)]
+    pub approve: bool,
+}
 
 impl Token {
     pub async fn run(self, scene: &Scene) -> Done {
-        if let TokenVerb::Login(_) = self.verb {
-            return login(scene).await;
+        if let TokenVerb::Login(Login { approve }) = self.verb {
+            return login(scene, approve).await;
         }
         let project = Reach::project(scene);
         let reach = Reach::records(scene, &Target::default(), project.as_ref()).await?;
@@ -176,8 +180,12 @@ impl Revoke {
     }
 }
 
-async fn login(scene: &Scene) -> Done {
-    let url = Reach::login_url(scene).await?;
+async fn login(scene: &Scene, approve: bool) -> Done {
+    let approves = match approve {
+        true => Approves::Yes,
+        false => Approves::No,
+    };
+    let url = Reach::login_url(scene, approves).await?;
     match scene.printer.is_json() {
         true => scene.printer.json(&json!({"login": url})),
         false => {

@@ -13,11 +13,12 @@ use toolcrib_core::ErrorCode;
 use tower::Service;
 
 use super::{Scene, Target};
+use crate::approver::process::ProcessId;
 use crate::config::Project;
-use crate::env;
+use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::open;
-use crate::serve::auth::Who;
+use crate::serve::auth::{LocalProcess, Who};
 use crate::serve::{Served, rest};
 use crate::wire::HealthView;
 
@@ -100,8 +101,15 @@ fn broken() -> Failure {
 pub struct Here(Router);
 
 impl Here {
-    pub fn new(served: Served) -> Here {
-        Here(rest::api_router(served.into()).layer(Extension(Who::owner())))
+    pub fn new(served: Served, env: &Env) -> Here {
+        let who = match ProcessId::own() {
+            Some(id) => Who::owner_with(LocalProcess {
+                id,
+                env: env.clone().into(),
+            }),
+            None => Who::owner(),
+        };
+        Here(rest::api_router(served.into()).layer(Extension(who)))
     }
 
     async fn send(

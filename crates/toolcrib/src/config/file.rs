@@ -13,6 +13,7 @@ use toml::Spanned;
 
 use super::ConfigError;
 use super::agents::{self, AgentSection};
+use super::approvals::ApprovalsSection;
 use super::audit::{AuditForm, AuditSection, either};
 use super::limits::LimitsSection;
 use super::secrets::SecretSection;
@@ -99,6 +100,8 @@ pub struct ConfigFile {
     /// project may only narrow it.
     #[schemars(with = "Option<Vec<String>>")]
     pub trusted_tool_namespaces: Option<Vec<Spanned<String>>>,
+    /// How people decide on calls that wait. User's file only.
+    pub approvals: Option<ApprovalsSection>,
     /// How much of large outputs is kept.
     pub outputs: Option<OutputsSection>,
     /// How much text of one call is handed over at once; the rest is read with `read-output`.

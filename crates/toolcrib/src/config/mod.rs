@@ -3,6 +3,7 @@
 //! A new setting is a field in [`file::ConfigFile`], a field in [`Settings`], and `make docs`.
 
 pub mod agents;
+pub mod approvals;
 pub mod audit;
 pub mod file;
 mod folders;
@@ -15,6 +16,7 @@ pub mod secrets;
 mod settings;
 mod tighten;
 
+pub use approvals::{ApprovalSettings, decides_at_terminal};
 pub use folders::{local_folders, say_why, trust_entries};
 pub use profiles::{profiles, users_profiles};
 pub use project::{Project, ProjectError};

@@ -13,6 +13,7 @@ use toolcrib_sources::{Folder, SecretSources, Walls};
 use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::agents::{AgentSettings, agents};
+use super::approvals::{ApprovalSettings, approval_settings};
 use super::audit::AuditMode;
 use super::file::{self, ConfigFile, SandboxMode, ScanMode};
 use super::folders::{expand, folders};
@@ -68,6 +69,8 @@ pub struct Settings {
     /// How much each token and agent may ask for.
     pub limits: Limits,
     pub audit: Audit,
+    /// Where people decide on calls that wait.
+    pub approvals: ApprovalSettings,
     /// How long calls stay on record.
     pub retention: Retention,
     /// What holds for each agent, the default one first.
@@ -112,6 +115,7 @@ impl Settings {
             walls,
             outputs,
             retention,
+            approvals,
             // These are followed while the crib runs.
             default_timeout: _,
             custom_tools_enabled: _,
@@ -142,6 +146,10 @@ impl Settings {
             ("sandbox_enabled, tools", *walls != now.walls),
             ("outputs", *outputs != now.outputs),
             ("audit.days, audit.max_rows", *retention != now.retention),
+            (
+                "approvals.url, approvals.webhook",
+                *approvals != now.approvals,
+            ),
         ];
         let differs = differs.into_iter().filter(|(_, differs)| *differs);
         differs.map(|(key, _)| key).collect()
@@ -192,6 +200,7 @@ impl Settings {
         Ok(Settings {
             host: host(env, flags, &user)?,
             port: port(env, flags, &user)?,
+            approvals: approval_settings(&user)?,
             store: store_named(env, &data, user.store.clone())?.to_string(),
             store_grace: grace_named(env, user.store_grace)?,
             default_timeout: Duration::from_millis(timeout),

@@ -47,6 +47,7 @@ fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 19] {
         (own.store.is_some(), "store", "a project may not decide where your records are kept"),
         (own.store_grace.is_some(), "store_grace", "a project may not decide how long trust lasts without the store"),
         (own.audit.is_some(), "audit", "a project may not decide how your calls are recorded"),
+        (own.approvals.is_some(), "approvals", "a project may not decide who says yes to calls"),
         (own.custom_tools_enabled == Some(true), "custom_tools_enabled = true", "a project may turn programs off, never on"),
         (own.python.is_some(), "python", "a project may not decide what runs your own tools; it may have a `.venv`"),
         (own.sandbox_enabled.is_some(), "sandbox_enabled", "a project may not decide whether its tools are confined"),

@@ -36,6 +36,7 @@ use toolcrib_core::{
 use toolcrib_sources::Sources;
 use toolcrib_store::{OutputFiles, OutputLimits};
 
+use crate::approver::Approver;
 use crate::config::{Project, users_profiles};
 use crate::env::Env;
 use crate::failure::Failure;
@@ -107,6 +108,8 @@ pub struct Served {
     pub registrar: Option<Arc<Registrar>>,
     /// Where grants are given; none where nothing is remembered.
     pub grantor: Option<Arc<Grantor>>,
+    /// Where people decide on calls; none where nothing is remembered.
+    pub approver: Option<Arc<Approver>>,
     /// Where trust is given; none where nothing is remembered.
     pub truster: Option<Arc<Truster>>,
     /// All that the crib was wired from, for those who look it over; none where only records are offered.
@@ -138,6 +141,7 @@ impl Served {
             store: None,
             registrar: None,
             grantor: None,
+            approver: None,
             truster: None,
             opened: None,
             feed: Arc::default(),
@@ -151,7 +155,14 @@ impl Served {
     /// goes on after the change.
     pub fn of(opened: &Arc<Opened>, following: &Arc<OnceLock<Sources>>) -> Served {
         let crib = opened.crib.clone();
+        let root = opened
+            .project
+            .as_ref()
+            .map(|project| Arc::from(project.root.as_path()));
+        let desk = Some(opened.desk.clone());
+        let approver = Approver::new(opened.store.clone(), crib.clone(), desk, root);
         Served {
+            approver: Some(Arc::new(approver)),
             registrar: Some(Arc::new(Registrar::new(opened, following.clone()))),
             grantor: Some(Arc::new(Grantor::new(opened, following.clone()))),
             opened: Some(opened.clone()),
@@ -181,7 +192,10 @@ impl Served {
         project: Option<&Project>,
     ) -> Served {
         let truster = Truster::new(env.clone(), store.clone(), project.cloned());
+        let root = project.map(|project| Arc::from(project.root.as_path()));
+        let approver = Approver::new(store.clone(), self.crib.clone(), None, root);
         Served {
+            approver: Some(Arc::new(approver)),
             env: Some(env.clone()),
             store: Some(store.clone()),
             truster: Some(Arc::new(truster)),

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::Request;
 use axum::http::header::{CONNECTION, UPGRADE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,10 +25,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use super::auth::{Who, no_login};
+use super::auth::{Approves, LocalProcess, Scope, Who, no_login};
 use super::mcp::{self, Mcp};
 use super::rest::ErrorResponse;
 use super::{Served, rest};
+use crate::approver::process::ProcessId;
+use crate::approver::terminal::note_agent;
+use crate::env::Env;
 
 /// Where a relay knocks.
 pub const PATH: &str = "/relay";
@@ -40,7 +43,7 @@ pub const AGENT_HEADER: &str = "toolcrib-agent";
 pub const LOGIN_PATH: &str = "/login-url";
 
 /// Makes a login URL; none where there is no login.
-pub type NewLogin = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+pub type NewLogin = Arc<dyn Fn(Approves) -> Option<String> + Send + Sync>;
 
 /// What a relay asks to talk: MCP lines, between two programs of the very same version.
 pub fn protocol() -> String {
@@ -92,11 +95,12 @@ impl Socket {
         };
         let all = relays.clone();
         let relay = get(move |request: Request| relay(all.clone(), mcp.clone(), request));
-        // Only this user's processes get here, and the user is the owner.
-        let router = rest::router(served.clone())
-            .route(PATH, relay)
-            .route(LOGIN_PATH, post(async move || login_url(login())))
-            .layer(Extension(Who::owner()));
+        let env = served.opened.as_ref();
+        let env = env.map(|opened| Arc::new(opened.env.clone()));
+        let router = rest::router(served.clone()).route(PATH, relay).route(
+            LOGIN_PATH,
+            post(async move |who: Who, uri: Uri| login_url(&who, &uri, &login)),
+        );
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -104,8 +108,9 @@ impl Socket {
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) if is_same_user(&stream) => {
+                        let who = who_asks(&stream, env.as_ref());
                         let shutdown = served.shutdown.child_token();
-                        connections.spawn(connection(stream, router.clone(), shutdown));
+                        connections.spawn(connection(stream, who, router.clone(), shutdown));
                     }
                     Ok(_) => tracing::warn!("another user's process knocked at the socket"),
                     Err(error) => {
@@ -162,8 +167,24 @@ fn is_same_user(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
 }
 
-async fn connection(stream: UnixStream, router: Router, shutdown: CancellationToken) {
-    let service = service_fn(move |request: hyper::Request<Incoming>| router.clone().call(request));
+/// Only this user's processes get here, and the user is the owner. Which process it is decides what it may approve.
+fn who_asks(stream: &UnixStream, env: Option<&Arc<Env>>) -> Who {
+    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    let id = peer.and_then(|pid| ProcessId::now(u32::try_from(pid).ok()?));
+    match (id, env) {
+        (Some(id), Some(env)) => Who::owner_with(LocalProcess {
+            id,
+            env: env.clone(),
+        }),
+        _ => Who::owner(),
+    }
+}
+
+async fn connection(stream: UnixStream, who: Who, router: Router, shutdown: CancellationToken) {
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(who.clone());
+        router.clone().call(request)
+    });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new());
     let served = builder.serve_connection(TokioIo::new(stream), service);
@@ -182,8 +203,18 @@ async fn connection(stream: UnixStream, router: Router, shutdown: CancellationTo
     }
 }
 
-fn login_url(login: Option<String>) -> Response {
-    match login {
+/// The query that asks for a login which may decide.
+pub const APPROVE: &str = "approve";
+
+fn login_url(who: &Who, uri: &Uri, login: &NewLogin) -> Response {
+    let approves = match uri.query() {
+        Some(APPROVE) => match who.needs(Scope::Approve) {
+            Ok(()) => Approves::Yes,
+            Err(error) => return ErrorResponse::from(error).into_response(),
+        },
+        _ => Approves::No,
+    };
+    match login(approves) {
         Some(login) => Json(json!({"login": login})).into_response(),
         None => ErrorResponse::from(no_login()).into_response(),
     }
@@ -191,6 +222,10 @@ fn login_url(login: Option<String>) -> Response {
 
 /// Turns the connection into MCP lines, if both ends are of one version.
 async fn relay(relays: Relays, mcp: Arc<Mcp>, mut request: Request) -> Response {
+    // Whoever speaks for an agent marks the program behind it, which then decides on nothing.
+    if let Some(process) = request.extensions().get::<Who>().and_then(Who::process) {
+        note_agent(process.id);
+    }
     let wanted = request
         .headers()
         .get(UPGRADE)

@@ -92,6 +92,24 @@ pub struct StandingView {
     pub message: Option<String>,
 }
 
+/// `approval_requested` and, with `decision`, `approval_decided`: a call waits for a person, or no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalEventView {
+    pub id: String,
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Where a person decides, if there is such a page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// `approved`, `edited`, `rejected`, `responded` or `expired`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+}
+
 /// `lagged`: the listener was too slow and lost this many events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -156,6 +174,9 @@ pub fn event_json(event: &Event) -> serde_json::Result<String> {
             process: *process,
             reason: Some(reason.clone()),
         }),
+        Event::ApprovalRequested { .. } | Event::ApprovalDecided { .. } => {
+            serde_json::to_string(&approval(event))
+        }
         Event::StatusChanged {
             tool,
             status,
@@ -177,6 +198,35 @@ pub fn event_json(event: &Event) -> serde_json::Result<String> {
             message: message.clone(),
         }),
     }
+}
+
+fn approval(event: &Event) -> ApprovalEventView {
+    let (id, tool) = match event {
+        Event::ApprovalRequested { id, tool, .. } | Event::ApprovalDecided { id, tool, .. } => {
+            (id.to_string(), tool.to_string())
+        }
+        _ => Default::default(),
+    };
+    let mut view = ApprovalEventView {
+        id,
+        tool,
+        client: None,
+        agent: None,
+        url: None,
+        decision: None,
+    };
+    match event {
+        Event::ApprovalRequested {
+            client, agent, url, ..
+        } => {
+            view.client = Some(client.to_string());
+            view.agent = Some(agent.to_string());
+            view.url.clone_from(url);
+        }
+        Event::ApprovalDecided { state, .. } => view.decision = Some(state.as_str().to_owned()),
+        _ => {}
+    }
+    view
 }
 
 fn call_end(

@@ -5,6 +5,7 @@
 //! more than an older client knows.
 
 mod agent;
+mod approval;
 mod call;
 mod check;
 mod custom_tool;
@@ -21,6 +22,10 @@ mod tool;
 mod trust;
 
 pub use agent::{AgentList, AgentView, HiddenToolView, PassView, in_words};
+pub use approval::{
+    ApprovalCallback, ApprovalDecision, ApprovalDecisionFields, ApprovalList, ApprovalView,
+    readable, visible,
+};
 pub use call::{
     AttachmentType, AttachmentView, CallBody, CallStopped, ErrorBody, ErrorView, OutcomeView,
 };
@@ -32,8 +37,8 @@ pub use custom_tool::{
 pub use definition::{DefinitionList, Form};
 pub use doctor::{ConfinementView, DoctorView, FeatureView};
 pub use event::{
-    CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView, StandingView, WorkerView,
-    event_json,
+    ApprovalEventView, CallEndView, CallProgressView, CallStartView, ChangeView, LaggedView,
+    StandingView, WorkerView, event_json,
 };
 pub use grant::{GrantCreate, GrantList, GrantView, NetView, PermitView};
 pub use log::LogView;

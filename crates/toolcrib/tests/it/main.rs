@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod alone;
+mod approvals;
 mod audit;
 mod auth;
 mod bad_input;

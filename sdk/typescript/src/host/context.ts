@@ -62,9 +62,11 @@ export function makeContext(call: Call, given: Record<string, unknown>, script: 
       tell(call, "log", { level: LEVELS.has(level) ? level : "info", message: String(message) });
     },
     ask(input) {
+      // A person has seen this call and its arguments, and said yes.
+      if (given["approved"] === true) return Promise.resolve();
       const what = isObject(input) && typeof input["permission"] === "string" ? ` for "${input["permission"]}"` : "";
-      const hint = "Hint: declare what the tool needs in `permissions`, and grant that";
-      const error = new Error(`denied: the tool asked a person${what}, and Toolcrib has no approvals yet. ${hint}`);
+      const hint = "Hint: list the tool in `approve_tools` of `human_in_the_loop`, so that a person is asked before it runs";
+      const error = new Error(`denied: the tool asked a person${what}, and nobody approved this call. ${hint}`);
       return Promise.reject(Object.assign(error, { code: "denied" }));
     },
   };

@@ -16,10 +16,19 @@ const MAX_SECRETS: usize = 64;
 /// What a code or a session is looked up by.
 pub type Key = [u8; 32];
 
+/// May a login decide on calls that wait?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approves {
+    No,
+    Yes,
+}
+
 /// Codes and sessions that count. Neither is kept itself, only its hash, by which it is found.
 pub struct Logins {
     codes: Mutex<ExpiringSecrets>,
     sessions: Mutex<ExpiringSecrets>,
+    /// Those of the codes and sessions that may decide.
+    approving: Mutex<ExpiringSecrets>,
     code_life: Duration,
     session_life: Duration,
 }
@@ -35,14 +44,18 @@ impl Logins {
         Logins {
             codes: Mutex::default(),
             sessions: Mutex::default(),
+            approving: Mutex::default(),
             code_life,
             session_life,
         }
     }
 
     /// A code that logs one browser in.
-    pub fn new_code(&self) -> io::Result<String> {
+    pub fn new_code(&self, approves: Approves) -> io::Result<String> {
         let code = new_secret()?;
+        if approves == Approves::Yes {
+            lock(&self.approving).insert(&code, self.code_life);
+        }
         lock(&self.codes).insert(&code, self.code_life);
         Ok(code)
     }
@@ -53,6 +66,9 @@ impl Logins {
             return Ok(None);
         }
         let session = new_secret()?;
+        if lock(&self.approving).remove(&fingerprint(code)) {
+            lock(&self.approving).insert(&session, self.session_life);
+        }
         lock(&self.sessions).insert(&session, self.session_life);
         Ok(Some(session))
     }
@@ -67,7 +83,15 @@ impl Logins {
         lock(&self.sessions).has(key)
     }
 
+    pub fn approves(&self, key: &Key) -> Approves {
+        match self.counts(key) && lock(&self.approving).has(key) {
+            true => Approves::Yes,
+            false => Approves::No,
+        }
+    }
+
     pub fn log_out(&self, key: &Key) {
+        lock(&self.approving).remove(key);
         lock(&self.sessions).remove(key);
     }
 }
@@ -112,7 +136,7 @@ mod tests {
     #[test]
     fn a_code_counts_once_and_a_session_until_it_is_ended() {
         let logins = Logins::default();
-        let code = logins.new_code().unwrap();
+        let code = logins.new_code(Approves::No).unwrap();
         assert_eq!(logins.redeem("").unwrap(), None);
         assert_eq!(logins.redeem(&code[1..]).unwrap(), None);
         let session = logins.redeem(&code).unwrap().unwrap();
@@ -120,17 +144,25 @@ mod tests {
         assert!(session.len() == 64 && code.len() == 64 && session != code);
         assert_eq!(logins.session(&code), None);
         let key = logins.session(&session).unwrap();
+        assert_eq!(logins.approves(&key), Approves::No);
         logins.log_out(&key);
         assert!(logins.session(&session).is_none() && !logins.counts(&key));
+        let code = logins.new_code(Approves::Yes).unwrap();
+        let session = logins.redeem(&code).unwrap().unwrap();
+        let key = logins.session(&session).unwrap();
+        assert_eq!(logins.approves(&key), Approves::Yes);
+        assert_eq!(logins.approves(&fingerprint(&code)), Approves::No);
+        logins.log_out(&key);
+        assert_eq!(logins.approves(&key), Approves::No);
     }
 
     #[test]
     fn codes_and_sessions_end_with_their_time() {
         let logins = Logins::lasting(Duration::ZERO, SESSION_LIFE);
-        let code = logins.new_code().unwrap();
+        let code = logins.new_code(Approves::No).unwrap();
         assert_eq!(logins.redeem(&code).unwrap(), None);
         let logins = Logins::lasting(CODE_LIFE, Duration::ZERO);
-        let code = logins.new_code().unwrap();
+        let code = logins.new_code(Approves::No).unwrap();
         let session = logins.redeem(&code).unwrap().unwrap();
         assert_eq!(logins.session(&session), None);
     }
@@ -138,9 +170,9 @@ mod tests {
     #[test]
     fn no_more_are_kept_than_people_need() {
         let logins = Logins::default();
-        let first = logins.new_code().unwrap();
+        let first = logins.new_code(Approves::No).unwrap();
         let codes: Vec<String> = (0..MAX_SECRETS)
-            .map(|_| logins.new_code().unwrap())
+            .map(|_| logins.new_code(Approves::No).unwrap())
             .collect();
         assert_eq!(lock(&logins.codes).0.len(), MAX_SECRETS);
         assert_eq!(logins.redeem(&first).unwrap(), None);

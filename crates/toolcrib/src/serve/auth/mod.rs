@@ -25,6 +25,7 @@ use super::rest::{ErrorResponse, OPEN};
 use super::visitors::Visitor;
 use crate::store_handle::StoreHandle;
 
+mod decider;
 mod keys;
 mod late;
 mod logins;
@@ -33,15 +34,17 @@ mod needs;
 mod scope;
 mod turned_away;
 
+pub use decider::{Decider, LocalProcess};
 use keys::Keys;
-pub use logins::SESSION_LIFE;
+pub use logins::{Approves, SESSION_LIFE};
 use logins::{Key, Logins};
 pub use needs::Needs;
 pub use scope::{Scope, Scopes};
 pub use turned_away::answer as turned_away;
 
-/// What a browser that logged in may do. Deciding on waiting calls is not among it.
-const SESSION_SCOPES: [Scope; 3] = [Scope::Read, Scope::Call, Scope::Manage];
+/// What nobody has to prove more for than that they got here. Deciding on waiting calls is not among it: a login has that
+/// where a person at a terminal asked for it, and the owner where the process that asks is such a person's.
+const UNPROVEN: [Scope; 3] = [Scope::Read, Scope::Call, Scope::Manage];
 /// How often a browser's stream looks whether its session still counts.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -63,8 +66,8 @@ struct Identity {
 /// How it is known who asks.
 #[derive(Debug, Clone)]
 enum Proof {
-    /// They got where only the owner gets.
-    Owner,
+    /// They got where only the owner gets, with this process.
+    Owner(Option<LocalProcess>),
     /// Nobody asks for one.
     None,
     /// The id of the token that they showed.
@@ -76,20 +79,20 @@ impl Who {
     /// Whoever needs no token.
     pub fn owner() -> Who {
         static OWNER: LazyLock<Who> =
-            LazyLock::new(|| Who::new(Scopes::all(), DEFAULT_AGENT, Proof::Owner));
+            LazyLock::new(|| Who::new(UNPROVEN.into(), DEFAULT_AGENT, Proof::Owner(None)));
         OWNER.clone()
     }
 
     /// Whoever comes to a port that asks for no token.
     fn anybody() -> Who {
         static ANYBODY: LazyLock<Who> =
-            LazyLock::new(|| Who::new(Scopes::all(), DEFAULT_AGENT, Proof::None));
+            LazyLock::new(|| Who::new(UNPROVEN.into(), DEFAULT_AGENT, Proof::None));
         ANYBODY.clone()
     }
 
     /// Is it the owner for sure, and not whoever holds a token or came to an open port?
     pub fn is_owner(&self) -> bool {
-        matches!(self.0.proof, Proof::Owner)
+        matches!(self.0.proof, Proof::Owner(_))
     }
 
     /// Is it a token that is for one agent? Then nothing outside of what that agent sees is there for it.
@@ -115,7 +118,7 @@ impl Who {
     /// How it is known who asks, in a word.
     pub fn word(&self) -> &'static str {
         match &self.0.proof {
-            Proof::Owner => "owner",
+            Proof::Owner(_) => "owner",
             Proof::None => "anybody",
             Proof::Token(_) => "token",
             Proof::Session(_) => "login",
@@ -126,7 +129,7 @@ impl Who {
     pub fn token_id(&self) -> Option<&Arc<str>> {
         match &self.0.proof {
             Proof::Token(id) => Some(id),
-            Proof::Owner | Proof::None | Proof::Session(_) => None,
+            Proof::Owner(_) | Proof::None | Proof::Session(_) => None,
         }
     }
 
@@ -134,7 +137,7 @@ impl Who {
     /// whoever came to a port that asks for no token.
     pub fn decides(&self) -> Result<(), CallError> {
         match &self.0.proof {
-            Proof::Owner | Proof::Token(_) => Ok(()),
+            Proof::Owner(_) | Proof::Token(_) => Ok(()),
             Proof::None | Proof::Session(_) => Err(CallError::new(
                 ErrorCode::Forbidden,
                 "this is decided at the command line, or with a token that has the scope `manage`",
@@ -153,12 +156,12 @@ impl Who {
         }))
     }
 
-    fn session(key: Key) -> Who {
-        Who::new(
-            Scopes::of(SESSION_SCOPES),
-            DEFAULT_AGENT,
-            Proof::Session(key),
-        )
+    fn session(key: Key, approves: Approves) -> Who {
+        let scopes = match approves {
+            Approves::No => UNPROVEN.into(),
+            Approves::Yes => Scopes::all(),
+        };
+        Who::new(scopes, DEFAULT_AGENT, Proof::Session(key))
     }
 
     fn new(scopes: Scopes, agent: &str, proof: Proof) -> Who {
@@ -213,7 +216,7 @@ impl Who {
     /// Who it is, as text that holds no secret: what one was given, another can't use.
     pub fn identity(&self) -> Cow<'_, str> {
         match &self.0.proof {
-            Proof::Owner => "owner".into(),
+            Proof::Owner(_) => "owner".into(),
             Proof::None => "anybody".into(),
             Proof::Token(id) => format!("token {id}").into(),
             Proof::Session(key) => {
@@ -237,6 +240,9 @@ impl Who {
     pub fn needs(&self, scope: Scope) -> Result<(), CallError> {
         if self.may(scope) {
             return Ok(());
+        }
+        if scope == Scope::Approve {
+            return self.decider().map(|_| ());
         }
         let scope = scope.as_str();
         let message = format!("the token does not have the scope `{scope}`");
@@ -286,8 +292,8 @@ impl Auth {
     }
 
     /// A code for `/login`, where there is a login.
-    pub fn login_code(&self) -> Option<std::io::Result<String>> {
-        self.0.as_ref().map(|door| door.logins.new_code())
+    pub fn login_code(&self, approves: Approves) -> Option<std::io::Result<String>> {
+        self.0.as_ref().map(|door| door.logins.new_code(approves))
     }
 
     /// Trades a code for the cookie that a browser is to keep.
@@ -350,13 +356,13 @@ impl Door {
             return Err(CallError::new(ErrorCode::Forbidden, message)
                 .hint("programs send a token: `Authorization: Bearer TOKEN`"));
         }
-        Ok(Who::session(key))
+        Ok(Who::session(key, self.logins.approves(&key)))
     }
 
     /// Ends when who asked no longer counts.
     async fn ended(self: Arc<Door>, who: Who) {
         match &who.0.proof {
-            Proof::Owner | Proof::None => std::future::pending().await,
+            Proof::Owner(_) | Proof::None => std::future::pending().await,
             Proof::Token(id) => self.keys.ended(id).await,
             Proof::Session(key) => {
                 while self.logins.counts(key) {

@@ -63,6 +63,12 @@ impl Scopes {
     }
 }
 
+impl<const N: usize> From<[Scope; N]> for Scopes {
+    fn from(scopes: [Scope; N]) -> Scopes {
+        Scopes::of(scopes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

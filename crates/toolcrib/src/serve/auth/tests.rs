@@ -144,7 +144,7 @@ async fn a_token_that_was_revoked_or_has_expired_is_refused() {
 async fn a_cookie_counts_for_its_own_pages_only() {
     let world = World::new().await;
     let auth = Auth::on(world.handle.clone(), 7717);
-    let code = auth.login_code().unwrap().unwrap();
+    let code = auth.login_code(Approves::No).unwrap().unwrap();
     let cookie = auth.log_in(&code).unwrap();
     assert!(cookie.starts_with("toolcrib_7717="), "{cookie}");
     assert_eq!(

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::json;
+use toolcrib_core::Question;
 
 use super::codes;
 use super::message::{Fields, Id, Params, Request};
@@ -119,6 +120,14 @@ impl<'a> Stated<'a> {
             questions: Questions::default(),
         })
     }
+}
+
+/// Does a request that stands alone say that its client opens pages for a person? Who asked before with it, and comes back, is
+/// to get an answer that ends.
+pub fn opens_pages(params: &Params) -> bool {
+    let capabilities: Option<Fields> = params.meta.read(CAPABILITIES);
+    let declared = capabilities.is_some_and(|all| Questions::declared(&all).has(Question::Visit));
+    declared && params.get("inputResponses").is_none() && params.get("requestState").is_none()
 }
 
 /// Takes a request in a conversation of lines, where `greeted` is who said `initialize` before, if anybody did.

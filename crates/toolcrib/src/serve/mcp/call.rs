@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolcrib_core::{Answer as CallAnswer, CallError, Object, Progress};
+use serde_json::{Value, json};
+use toolcrib_core::client::known_name;
+use toolcrib_core::{Answer as CallAnswer, CallError, ErrorCode, Object, Progress};
 
-use super::asker::Asker;
+use super::asker::{Asker, opens_pages};
 use super::conversation::Outlet;
 use super::message::{Fields, Id, Request};
 use super::methods::{Channel, Reply};
@@ -19,6 +21,9 @@ use super::revision::Revision;
 use super::{COMPLETE, Mcp, codes, older};
 use crate::serve::convert::{self, ErrorReply, ResultView};
 use crate::surface::{ClientIds, SurfaceCall};
+
+/// Clients that declare pages and take `input_required` for a broken answer.
+const TAKES_RESULTS_ALONE: [&str; 1] = ["copilot"];
 
 /// Does the client want to hear of the call before its answer, or could it be asked something meanwhile?
 pub fn wants_outlet(asker: &Asker, request: &Request) -> bool {
@@ -49,6 +54,12 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
     let meta = &request.params.meta;
     let mut call = SurfaceCall::new(asker.who.caller(&asker.client), name, arguments)
         .with_ids(ids(asker, meta));
+    let opens_pages = revision.is_stateless()
+        && opens_pages(&request.params)
+        && !TAKES_RESULTS_ALONE.contains(&known_name(&asker.client));
+    if opens_pages {
+        call = call.asking_again();
+    }
     if let Some(outlet) = channel.outlet {
         let token = meta
             .get("progressToken")
@@ -82,12 +93,36 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
                 }
                 result(&id, view, revision)
             }
+            Err(error) if opens_pages && page(&error).is_some() => {
+                Answer::result(&id, &input_required(&error))
+            }
             Err(error) => match convert::error(&error) {
                 ErrorReply::Result(view) => result(&id, *view, revision),
                 ErrorReply::Protocol(code, said) => Answer::error(Some(&id), code, &said),
             },
         })
     }))
+}
+
+/// The page on which a person decides on a call that waits.
+fn page(error: &CallError) -> Option<&str> {
+    let pending = error.code == ErrorCode::ApprovalPending;
+    let data = error.data.as_deref().filter(|_| pending)?;
+    data["url"].as_str()
+}
+
+/// Hands the page to a client that opens it and then asks again. Its answer says nothing: the same call finds its approval by
+/// what it is, so what comes back as state is not even read.
+fn input_required(error: &CallError) -> Value {
+    let id = error.data.as_deref().map(|data| data["approvalId"].clone());
+    json!({
+        "resultType": "input_required",
+        "inputRequests": {"approval": {
+            "method": "elicitation/create",
+            "params": {"mode": "url", "url": page(error), "message": error.message},
+        }},
+        "requestState": id,
+    })
 }
 
 /// What the client calls the call, and the session and the message it belongs to: as it says, else as is known of the

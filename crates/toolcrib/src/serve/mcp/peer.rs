@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolcrib_core::{BoxFuture, Peer, PeerError, Question};
 
@@ -17,9 +18,17 @@ pub struct Questions(u8);
 impl Questions {
     /// Out of the capabilities that a client declared.
     pub fn declared(capabilities: &Fields) -> Questions {
+        let is_object = |raw: &RawValue| raw.get().starts_with('{');
         let declared = Question::ALL.into_iter().filter(|question| {
             let declared = capabilities.get(wire(*question).0);
-            declared.is_some_and(|raw| raw.get().starts_with('{'))
+            declared.is_some_and(|raw| match question {
+                // Without its modes it is a form alone.
+                Question::Visit => {
+                    let modes: Option<Fields> = serde_json::from_str(raw.get()).ok();
+                    modes.is_some_and(|modes| modes.get("url").is_some_and(is_object))
+                }
+                Question::Elicit | Question::Roots | Question::Sample => is_object(raw),
+            })
         });
         Questions(declared.fold(0, |all, question| all | bit(question)))
     }
@@ -37,7 +46,7 @@ impl Questions {
         self.0 == 0
     }
 
-    fn has(self, question: Question) -> bool {
+    pub fn has(self, question: Question) -> bool {
         self.0 & bit(question) != 0
     }
 }
@@ -47,13 +56,14 @@ fn bit(question: Question) -> u8 {
         Question::Elicit => 1,
         Question::Roots => 2,
         Question::Sample => 4,
+        Question::Visit => 8,
     }
 }
 
 /// The name of the capability, and the method.
 fn wire(question: Question) -> (&'static str, &'static str) {
     match question {
-        Question::Elicit => ("elicitation", "elicitation/create"),
+        Question::Elicit | Question::Visit => ("elicitation", "elicitation/create"),
         Question::Roots => ("roots", "roots/list"),
         Question::Sample => ("sampling", "sampling/createMessage"),
     }
@@ -139,7 +149,10 @@ mod tests {
         assert!(questions(r#"{"roots":null,"elicitation":true,"tasks":{}}"#).is_empty());
         let some = questions(r#"{"roots":{"listChanged":true},"elicitation":{}}"#);
         assert!(some.has(Question::Elicit) && some.has(Question::Roots));
-        assert!(!some.has(Question::Sample));
+        assert!(!some.has(Question::Sample) && !some.has(Question::Visit));
+        let page = questions(r#"{"elicitation":{"form":{},"url":{}}}"#);
+        assert!(page.has(Question::Visit) && page.has(Question::Elicit));
+        assert!(!questions(r#"{"elicitation":{"url":true}}"#).has(Question::Visit));
         assert_eq!(Questions::of_bits(some.bits()), some);
     }
     #[tokio::test]

@@ -25,7 +25,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Streams events from now on: `tools_changed` (ChangeView), `tool_error` (ProblemView), `tool.start` (CallStartView),
 /// `tool.progress` (CallProgressView), `tool.complete` and `tool.failed` (CallEndView), `worker.spawn` and
-/// `worker.exit` (WorkerView), `status_changed` and `health_changed` (StandingView). A listener that is too slow
+/// `worker.exit` (WorkerView), `status_changed` and `health_changed` (StandingView), `approval_requested` and
+/// `approval_decided` (ApprovalEventView). A listener that is too slow
 /// gets `lagged` (LaggedView) and goes on. Every event has an id: who sends it as `Last-Event-ID` gets what came after it,
 /// as far as that is kept, and `lagged` for the rest. Events carry no arguments and no output. A token for one agent hears
 /// of the tools that agent sees, and of its own calls.

@@ -24,11 +24,13 @@ use super::auth::{Needs, Scope};
 use crate::error::http_status;
 use crate::open::Opened;
 use crate::wire::{
-    AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView,
-    LaggedView, StandingView, WorkerView,
+    ApprovalEventView, AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView,
+    ErrorView, LaggedView, StandingView, WorkerView,
 };
 
 mod agents;
+mod approval_page;
+mod approvals;
 mod body;
 mod calls;
 mod custom_tools;
@@ -65,6 +67,7 @@ pub use body::{MAX_BODY, read};
         (name = "agents", description = "Which agent sees which tools"),
         (name = "grants", description = "What tools may do beyond the default"),
         (name = "trust", description = "Whose code may run"),
+        (name = "approvals", description = "Calls that wait for a person"),
         (name = "tokens", description = "Who is let in over HTTP"),
         (name = "outputs", description = "Whole outputs of calls whose answer was cut"),
         (name = "crib", description = "How the crib itself is doing"),
@@ -74,7 +77,7 @@ pub use body::{MAX_BODY, read};
     modifiers(&Schemes),
     // Those that no route answers with by itself: events, and parts of other shapes.
     components(schemas(
-        AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView,
+        ApprovalEventView, AttachmentView, CallEndView, CallProgressView, CallStartView, ChangeView, ErrorView, LaggedView,
         StandingView, WorkerView
     ))
 )]
@@ -109,6 +112,9 @@ fn api() -> OpenApiRouter<Arc<Served>> {
             Scope::Manage,
             routes!(trust::list, trust::create, trust::remove),
         ))
+        .routes(needs(Scope::Read, routes!(approvals::list)))
+        .routes(needs(Scope::Read, routes!(approvals::show)))
+        .routes(needs(Scope::Approve, routes!(approvals::decide)))
         .routes(needs(Scope::Manage, routes!(tokens::list, tokens::create)))
         .routes(needs(Scope::Manage, routes!(tokens::remove)))
         .routes(needs(Scope::Read, routes!(outputs::read)))
@@ -128,6 +134,9 @@ fn outside() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(login::log_in))
+        .routes(routes!(approvals::callback))
+        .routes(needs(Scope::Read, routes!(approval_page::show)))
+        .routes(needs(Scope::Approve, routes!(approval_page::send)))
         .routes(needs(Scope::Read, routes!(login::log_out)))
         .routes(needs(Scope::Read, routes!(docs::openapi_json)))
         .routes(needs(Scope::Read, routes!(docs::page)))
@@ -135,8 +144,8 @@ fn outside() -> OpenApiRouter<Arc<Served>> {
         .routes(needs(Scope::Read, routes!(docs::home)))
 }
 
-/// The only routes that need no token. All others ask for a scope; a test sees to it.
-pub const OPEN: [&str; 3] = ["/healthz", "/readyz", "/login"];
+/// The only routes that need no token: one of them asks for a signature. All others ask for a scope; a test sees to it.
+pub const OPEN: [&str; 4] = ["/healthz", "/readyz", "/login", "/webhooks/approvals"];
 
 /// A route that needs a scope, and says so in the document.
 fn needs(

@@ -112,6 +112,10 @@ pub async fn create(
     let bytes = body::read(body).await?;
     let wanted: TokenCreate = body::parse(&bytes).map_err(|error| error.hint(shape))?;
     let new = checked(wanted, &authority)?;
+    // Whoever decides on calls was let in by a person, and not by the agent whose calls they are.
+    if Scopes::named(&new.scopes).has(Scope::Approve) {
+        who.needs(Scope::Approve)?;
+    }
     if let Some(agent) = &new.agent {
         served.admits(agent)?;
     }

@@ -118,7 +118,10 @@ async fn every_route_asks_for_its_scope() {
             }
         }
     }
-    assert_eq!(open, ["/healthz", "/login", "/readyz"]);
+    assert_eq!(
+        open,
+        ["/healthz", "/login", "/readyz", "/webhooks/approvals"]
+    );
     assert!(asked > 20, "{asked}");
     // And with the one scope, each does what it is for.
     let caller = world.token("caller", "call");

@@ -3,6 +3,7 @@
 pub mod files;
 pub mod mcp;
 pub mod ordinary;
+pub mod person;
 pub mod plugin;
 #[path = "../../../../store/tests/conformance/server.rs"]
 #[expect(clippy::disallowed_methods, reason = "tests start a database by hand")]
