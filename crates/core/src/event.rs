@@ -71,6 +71,7 @@ pub enum Event {
     ApprovalDecided {
         id: Arc<str>,
         tool: Arc<str>,
+        agent: Arc<str>,
         state: ApprovalState,
     },
 }
@@ -123,6 +124,8 @@ impl Event {
             | Event::WorkerExit { tool, .. }
             | Event::StatusChanged { tool, .. }
             | Event::HealthChanged { tool, .. } => Subject::Tool(tool),
+            Event::ApprovalRequested { tool, agent, .. }
+            | Event::ApprovalDecided { tool, agent, .. } => Subject::Call { tool, agent },
         }
     }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
-use toolcrib_core::middleware::Books;
 use toolcrib_core::store::LastGood;
 use toolcrib_core::{Access, Books, Crib, ErrorCode, Loading, Scope};
 use toolcrib_sandbox::{Environment, Launcher, Rung, off_limits};

@@ -151,6 +151,7 @@ impl Desk {
             events.tell(Event::ApprovalDecided {
                 id: approval.id.clone(),
                 tool: approval.tool.clone(),
+                agent: approval.agent.clone(),
                 state: decision_of(approval),
             });
         }

@@ -37,7 +37,7 @@ pub(super) fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile
 
 /// Each thing that a project may not say, whether it does, and why it may not.
 #[rustfmt::skip]
-fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 19] {
+fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 20] {
     let limits = own.output_limit.as_ref();
     let by_name = limits.is_some_and(|limits| limits.clients.is_some() || limits.agents.is_some());
     let opens = own.agents.iter().flatten().any(|(_, agent)| agent.mode == Some(ModeWord::Primary));

@@ -221,8 +221,8 @@ fn scene(rules: Value) -> Scene {
     };
     let book = Arc::new(Memory::default());
     let books = Books {
-        calls: None,
         approvals: Some(book.clone()),
+        ..Books::default()
     };
     let profiles = Profiles::everybody(settings);
     let crib = Crib::with_books(Arc::new(NoOutputs), || 7, profiles, books);

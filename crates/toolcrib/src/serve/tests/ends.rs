@@ -167,7 +167,7 @@ async fn the_socket_does_not_end_before_its_answers_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("at/socket");
     let socket = Socket::claim(&path).unwrap().unwrap();
-    let mut serving = std::pin::pin!(socket.serve(served.clone(), Arc::new(|| None)));
+    let mut serving = std::pin::pin!(socket.serve(served.clone(), Arc::new(|_| None)));
     let asked = async {
         let mut client = UnixStream::connect(&path).await.unwrap();
         let head =
