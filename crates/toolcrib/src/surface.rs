@@ -18,6 +18,7 @@ pub struct SurfaceCall {
     progress: Option<ProgressSink>,
     peer: Option<Arc<dyn Peer>>,
     stop: Option<CancellationToken>,
+    reads_only: bool,
 }
 
 /// What a client calls the call, and the run and the turn that it belongs to.
@@ -43,6 +44,7 @@ impl SurfaceCall {
             progress: None,
             peer: None,
             stop: None,
+            reads_only: false,
         }
     }
 
@@ -69,6 +71,13 @@ impl SurfaceCall {
     #[must_use]
     pub fn with_peer(mut self, peer: Arc<dyn Peer>) -> SurfaceCall {
         self.peer = Some(peer);
+        self
+    }
+
+    /// It may look and nothing else.
+    #[must_use]
+    pub fn reading_only(mut self) -> SurfaceCall {
+        self.reads_only = true;
         self
     }
 
@@ -125,6 +134,7 @@ impl SurfaceCall {
         context.directory = project;
         context.peer = self.peer;
         context.stop = self.stop;
+        context.reads_only = self.reads_only;
         if let Some(sink) = self.progress {
             context = context.with_progress(sink);
         }

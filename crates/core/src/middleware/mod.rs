@@ -26,6 +26,7 @@ mod count;
 mod cover;
 mod fit;
 mod keys;
+mod little;
 #[cfg(test)]
 mod made_up;
 mod names;
@@ -42,6 +43,7 @@ mod validate;
 
 use names::nearest;
 pub(crate) use record::{record_given_up, record_unknown};
+pub(crate) use trim::count_lines;
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.
