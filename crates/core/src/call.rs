@@ -114,6 +114,8 @@ pub struct Context {
     pub stop: Option<CancellationToken>,
     /// The client, where it can be asked something while the call runs.
     pub peer: Option<Arc<dyn Peer>>,
+    /// Whoever asked let it look and nothing else: a tool that is not known to only read is refused.
+    pub reads_only: bool,
     /// How much text the caller is handed at once; set by the chain's `trim` link.
     pub output_limit: OutputLimit,
     /// The conversation that the call belongs to, where it is known.
@@ -149,6 +151,7 @@ impl Context {
             cancel: CancellationToken::new(),
             stop: None,
             peer: None,
+            reads_only: false,
             output_limit: OutputLimit::DEFAULT,
             thread: None,
             run: None,

@@ -127,6 +127,28 @@ impl Json {
         Parts::of(list).map(|(_, part)| Json::trusted(part.to_owned()))
     }
 
+    /// The part that a JSON pointer leads to; nothing where it leads nowhere.
+    pub fn pointer(&self, pointer: &str) -> Option<Json> {
+        let mut text = self.text();
+        let steps = match pointer.is_empty() {
+            true => None,
+            false => Some(pointer.strip_prefix('/')?.split('/')),
+        };
+        for step in steps.into_iter().flatten() {
+            let name = step.replace("~1", "/").replace("~0", "~");
+            text = match text.starts_with('[') {
+                true => Parts::of(text).nth(name.parse().ok()?)?.1,
+                false => {
+                    Parts::of(text)
+                        .filter(|(known, _)| *known == name)
+                        .last()?
+                        .1
+                }
+            };
+        }
+        Some(Json::trusted(text.to_owned()))
+    }
+
     /// What it says, where it is a string.
     pub fn as_str(&self) -> Option<Cow<'_, str>> {
         let is_string = self.text().starts_with('"');

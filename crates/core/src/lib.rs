@@ -12,6 +12,7 @@
 //! | catalog | the immutable set of tools at one version | `catalog.rs` |
 //! | registry | swaps catalogs | `registry.rs` |
 //! | profile | which tools an agent sees, and the chain of its calls | [`profile::Profile`] |
+//! | surface | what an agent is handed of its tools: all, or a few and a search | [`Surface`] |
 //! | view | what an agent has at one moment: lists, searches, and calls | [`View`] |
 //! | call | one use of a tool | [`Call`] |
 //! | outcome | what a call gave | [`Outcome`] |
@@ -53,6 +54,7 @@ pub mod output_limit;
 pub mod outputs;
 pub mod peer;
 pub mod permit;
+pub mod preview;
 pub mod profile;
 pub mod registry;
 pub mod schema;
@@ -62,8 +64,10 @@ mod slots;
 pub mod source;
 pub mod standing;
 pub mod store;
+pub mod surface;
 #[cfg(test)]
 mod testing;
+pub mod tokens;
 pub mod tool;
 pub mod view;
 pub mod words;
@@ -92,6 +96,7 @@ pub use schema::{Schema, SchemaError};
 pub use selection::{Namespace, Selection, ToolPattern};
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
 pub use standing::{Health, Standing, Status};
+pub use surface::{Surface, SurfaceRule};
 pub use tool::{Access, LastWord, Pending, Run, Spec, Tool, ToolName, Walled};
 pub use view::{Answer, View};
 

@@ -32,6 +32,11 @@ impl Annotations {
         }
     }
 
+    /// Is it known that a call changes nothing?
+    pub fn only_reads(&self) -> bool {
+        self.read_only_hint == Some(true) && self.destructive_hint != Some(true)
+    }
+
     /// May a call be repeated without a person saying so?
     pub fn repeatable(&self) -> bool {
         self.read_only_hint == Some(true) || self.idempotent_hint == Some(true)

@@ -37,6 +37,8 @@ impl OutputLimit {
 pub struct OutputRule {
     pub bytes: Option<usize>,
     pub lines: Option<usize>,
+    /// A preview instead of a beginning.
+    pub preview: Option<bool>,
 }
 
 impl OutputRule {
@@ -73,6 +75,21 @@ impl OutputRules {
         let agent = self.agents.get(&*caller.agent);
         agent.map_or(limit, |rule| rule.over(limit))
     }
+
+    /// Is this caller shown a preview of what is too long, instead of its beginning? As settings say, and else an agent that
+    /// is handed less than usual.
+    pub fn previews(&self, caller: &Caller) -> bool {
+        let agent = self.agents.get(&*caller.agent);
+        let known = self.clients.get(client::known_name(&caller.client));
+        let client = self.clients.get(&*caller.client).or(known);
+        let said = [agent, client, Some(&self.all)].into_iter().flatten();
+        let said = said.filter_map(|rule| rule.preview).next();
+        let is_low = |rule: &OutputRule| {
+            let limit = rule.over(OutputLimit::DEFAULT);
+            limit.at_most(OutputLimit::DEFAULT) == limit && limit != OutputLimit::DEFAULT
+        };
+        said.unwrap_or_else(|| agent.is_some_and(is_low))
+    }
 }
 
 #[cfg(test)]
@@ -82,7 +99,7 @@ mod tests {
     fn bytes(bytes: usize) -> OutputRule {
         OutputRule {
             bytes: Some(bytes),
-            lines: None,
+            ..OutputRule::default()
         }
     }
 

@@ -14,13 +14,14 @@ use serde_json::{Map, Value};
 use crate::call::DEFAULT_AGENT;
 use crate::middleware::{self, Middleware, Part, Rule};
 use crate::tool::MAX_NAME;
-use crate::{CallError, ErrorCode, Limits, OutputRules, Selection};
+use crate::{CallError, ErrorCode, Limits, OutputRules, Selection, SurfaceRule};
 
 /// What one agent sees, and how its calls are governed.
 pub struct Profile {
     name: Arc<str>,
     mode: Mode,
     sees: Selection,
+    surface: SurfaceRule,
     settings: ChainSettings,
     chain: Vec<Arc<dyn Middleware>>,
 }
@@ -31,6 +32,7 @@ impl Profile {
             name: name.into(),
             mode: Mode::Primary,
             sees,
+            surface: SurfaceRule::default(),
             chain: middleware::chain(&settings),
             settings,
         }
@@ -42,8 +44,19 @@ impl Profile {
         self
     }
 
+    #[must_use]
+    pub fn with_surface(mut self, surface: SurfaceRule) -> Profile {
+        self.surface = surface;
+        self
+    }
+
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it is handed of its tools.
+    pub fn surface(&self) -> &SurfaceRule {
+        &self.surface
     }
 
     pub fn mode(&self) -> Mode {

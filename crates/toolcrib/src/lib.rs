@@ -11,6 +11,7 @@ pub mod env;
 pub mod error;
 pub mod failure;
 pub(crate) mod grantor;
+pub mod lint;
 pub mod log;
 pub mod open;
 pub(crate) mod printer;

@@ -19,6 +19,7 @@ pub struct SurfaceCall {
     peer: Option<Arc<dyn Peer>>,
     stop: Option<CancellationToken>,
     asks_again: bool,
+    reads_only: bool,
 }
 
 /// What a client calls the call, and the run and the turn that it belongs to.
@@ -45,6 +46,7 @@ impl SurfaceCall {
             peer: None,
             stop: None,
             asks_again: false,
+            reads_only: false,
         }
     }
 
@@ -78,6 +80,13 @@ impl SurfaceCall {
     #[must_use]
     pub fn asking_again(mut self) -> SurfaceCall {
         self.asks_again = true;
+        self
+    }
+
+    /// It may look and nothing else.
+    #[must_use]
+    pub fn reading_only(mut self) -> SurfaceCall {
+        self.reads_only = true;
         self
     }
 
@@ -135,6 +144,7 @@ impl SurfaceCall {
         context.peer = self.peer;
         context.stop = self.stop;
         context.asks_again = self.asks_again;
+        context.reads_only = self.reads_only;
         if let Some(sink) = self.progress {
             context = context.with_progress(sink);
         }

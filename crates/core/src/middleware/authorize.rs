@@ -29,6 +29,10 @@ impl Middleware for Authorize {
 /// Why this call's tool may not run, if so.
 pub(super) fn refusal(call: &Call) -> Option<CallError> {
     let name = call.tool.name();
+    if call.context.reads_only && !call.tool.spec.annotations.only_reads() {
+        let message = format!("tool `{name}` is not known to only read");
+        return Some(CallError::denied(message).hint("call it with `call_tool`"));
+    }
     match &call.tool.access {
         Access::Open => None,
         Access::Untrusted {

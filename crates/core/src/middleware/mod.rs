@@ -27,6 +27,7 @@ mod count;
 mod cover;
 mod fit;
 mod keys;
+mod little;
 #[cfg(test)]
 mod made_up;
 mod names;
@@ -43,6 +44,7 @@ mod validate;
 
 use names::nearest;
 pub(crate) use record::{record_given_up, record_unknown};
+pub(crate) use trim::count_lines;
 pub use validate::validated;
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:

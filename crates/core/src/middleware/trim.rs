@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::fit::MAX_DATA;
-use super::{Always, Middleware, Next};
+use super::{Always, Middleware, Next, little};
 use crate::outputs::Whole;
 use crate::profile::ChainSettings;
 use crate::{
@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// What one notice may take of the limit; there is one above the text and one below.
-const NOTICE_BYTES: usize = 600;
+pub(super) const NOTICE_BYTES: usize = 600;
 /// A notice is a line of text and a blank one.
-const NOTICE_LINES: usize = 2;
+pub(super) const NOTICE_LINES: usize = 2;
 const MAX_TITLE: usize = 200;
 const MAX_METADATA: usize = 64 * 1_024;
 const MAX_ATTACHMENTS: usize = 10 * 1_024 * 1_024;
@@ -52,7 +52,11 @@ impl Middleware for Trim {
                     let owner = &call.caller.agent;
                     // What fits, as most does, waits for nothing and is not moved.
                     match cut(outcome, limit) {
-                        Some(cut) => keep(outputs, outcome, cut, promised, owner).await,
+                        Some(cut) => {
+                            let previews = self.output.previews(&call.caller);
+                            let room = previews.then(|| little::room(limit));
+                            keep(outputs, outcome, cut, promised, (owner, room)).await;
+                        }
                         None if has_large_data(outcome) => {
                             keep_data(outputs, outcome, owner).await;
                         }
@@ -83,7 +87,6 @@ enum Limit {
 /// Decides whether and where a text must be cut, so that both limits hold for all that is handed over.
 fn cut(outcome: &Outcome, limit: OutputLimit) -> Option<Cut> {
     let text = &outcome.output;
-    // What the crib says above the text, and a blank line.
     let remark = outcome.remark.as_deref().unwrap_or_default();
     let (above, lines_above) = match remark.len() {
         0 => (0, 0),
@@ -130,8 +133,14 @@ fn floor_char(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// Cuts the text and keeps the whole. Data whose schema was `promised` stays whole beside it.
-async fn keep(outputs: &dyn Outputs, outcome: &mut Outcome, cut: Cut, promised: bool, owner: &str) {
+/// Cuts the text and keeps the whole; where there is `room` for a preview, that stands in its place. Data whose schema was `promised` stays whole beside it.
+async fn keep(
+    outputs: &dyn Outputs,
+    outcome: &mut Outcome,
+    mut cut: Cut,
+    promised: bool,
+    (owner, room): (&str, Option<OutputLimit>),
+) {
     let kept = match outcome.whole.take() {
         Some(whole) => Ok(whole),
         // A beginning that is called the whole would be a lie.
@@ -143,6 +152,9 @@ async fn keep(outputs: &dyn Outputs, outcome: &mut Outcome, cut: Cut, promised: 
     let lines = kept
         .as_ref()
         .map_or(at_hand, |whole| whole.lines.max(at_hand));
+    let preview = little::of(outputs, owner, outcome, kept.as_ref().ok(), room).await;
+    // Beside a preview it is read from where it begins.
+    cut.end = if preview.is_some() { 0 } else { cut.end };
     outcome.output.truncate(cut.end);
     let left = lines.saturating_sub(count_lines(outcome.output.as_bytes()));
     let said = match cut.by {
@@ -151,6 +163,10 @@ async fn keep(outputs: &dyn Outputs, outcome: &mut Outcome, cut: Cut, promised: 
     };
     if let Some(content) = &mut outcome.content {
         content.cut(cut.end);
+    }
+    if let Some(preview) = preview {
+        outcome.output = preview;
+        outcome.metadata.insert("preview", true);
     }
     if !promised {
         // A cut text is no longer the JSON of the data.
@@ -226,7 +242,7 @@ fn how_to_read_on(whole: &Whole, offset: usize) -> String {
     };
     format!(
         " The whole output ({lines} lines, {bytes} bytes) is kept for 24 hours{end}. Read on with the tool \
-         `read-output` and {{\"id\": \"{id}\", \"offset\": {offset}}}, or GET /api/outputs/{id}"
+         `read-output` and {{\"id\": \"{id}\", \"offset\": {offset}}} (`pattern` finds lines, `pointer` a part of JSON), or GET /api/outputs/{id}"
     )
 }
 
@@ -376,7 +392,8 @@ mod tests {
                 let mut outcome = Outcome::text(line.repeat(9_000));
                 outcome.remark = Some("what is wrong\nhint: what to do".to_owned());
                 let cut = cut(&outcome, limit).unwrap();
-                keep(&crate::testing::NoOutputs, &mut outcome, cut, false, "a").await;
+                let to = ("a", None);
+                keep(&crate::testing::NoOutputs, &mut outcome, cut, false, to).await;
                 remark(&mut outcome);
                 let text = &outcome.output;
                 assert!(text.len() <= limit.bytes, "{} bytes", text.len());

@@ -60,7 +60,7 @@ pub struct Hit {
 
 /// Tools of one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Namespace {
+pub struct Module {
     pub name: String,
     pub tools: usize,
 }
@@ -96,18 +96,18 @@ impl View {
     }
 
     /// The listed tools of each module, sorted by its name.
-    pub fn namespaces(&self) -> &[Namespace] {
-        struct Namespaces(Vec<Namespace>);
+    pub fn modules(&self) -> &[Module] {
+        struct Modules(Vec<Module>);
         let made = self.derived(|view| {
             let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
             for tool in view.listed() {
                 *counts.entry(&tool.module).or_default() += 1;
             }
-            let named = counts.into_iter().map(|(name, tools)| Namespace {
+            let named = counts.into_iter().map(|(name, tools)| Module {
                 name: name.to_owned(),
                 tools,
             });
-            Namespaces(named.collect())
+            Modules(named.collect())
         });
         &made.0
     }

@@ -166,9 +166,9 @@ fn a_namespace_holds_its_modules_and_no_others() {
     assert_eq!(of("mcp.git"), Vec::<String>::new());
     assert_eq!(of("local").len(), 2);
     let listed: Vec<(&str, usize)> = view
-        .namespaces()
+        .modules()
         .iter()
-        .map(|namespace| (namespace.name.as_str(), namespace.tools))
+        .map(|module| (module.name.as_str(), module.tools))
         .collect();
     assert_eq!(
         listed,

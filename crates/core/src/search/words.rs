@@ -132,7 +132,7 @@ fn singular(word: &str) -> String {
         .any(|end| word.ends_with(end))
     {
         cut(2)
-    } else if word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end)) {
+    } else if word.ends_with('s') && !word.ends_with("ss") {
         cut(1)
     } else {
         word.to_owned()
@@ -193,6 +193,7 @@ mod tests {
             &["box", "boxes"],
             &["cache", "caches", "cached", "caching"],
             &["plan", "plans", "planned", "planning"],
+            &["menu", "menus"],
             &["address", "addresses"],
         ] {
             let stems: HashSet<String> = forms.iter().map(|form| stem(form)).collect();

@@ -17,6 +17,7 @@ use crate::Place;
 use crate::source::{Configuration, Follow, Source, Updates};
 
 mod file_reader;
+mod find_in_output;
 mod git;
 mod git_diff_summary;
 mod git_files;

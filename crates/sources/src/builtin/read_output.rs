@@ -8,6 +8,7 @@ use toolcrib_core::{
     BoxFuture, Call, CallError, CallResult, Outcome, OutputId, OutputLimit, Page, Run,
 };
 
+use super::find_in_output::{self, Kept};
 use super::{Builtin, number, text};
 use crate::Place;
 
@@ -31,6 +32,8 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
         parameters: json!({
             "id": {"type": "string", "description": "The output's id, from the notice above the truncated text."},
             "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Where to begin, in bytes."},
+            "pattern": {"type": "string", "description": "Only lines that this regular expression matches, from the offset on."},
+            "pointer": {"type": "string", "description": "Only this part of an output that is JSON, such as `/items/0`."},
             "limit": {
                 "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT,
                 "description": "How much to read at most, in bytes.",
@@ -60,17 +63,31 @@ impl ReadOutput {
             limit.clamp(1, MAX_LIMIT as u64) as usize
         });
         let limit = OutputLimit::of(limit.min(most.bytes), most.lines);
+        let kept = Kept {
+            outputs: self.place.outputs.as_ref(),
+            owner: &call.caller.agent,
+            id: &id,
+        };
+        match (text(call, "pattern"), text(call, "pointer")) {
+            (Some(_), Some(_)) => {
+                return Err(
+                    CallError::invalid("`pattern` and `pointer` exclude each other")
+                        .hint("give one of them"),
+                );
+            }
+            (Some(pattern), None) => {
+                return find_in_output::lines(&kept, pattern, offset, limit).await;
+            }
+            (None, Some(pointer)) => return find_in_output::part(&kept, pointer, limit).await,
+            (None, None) => {}
+        }
         // Room for a character that is skipped at the start, and one that is whole only beyond the limit.
         let page = self
             .place
             .outputs
             .read(&call.caller.agent, &id, offset, limit.bytes + 2 * LONGEST)
             .await;
-        let page = page.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => unknown(),
-            _ => CallError::unavailable(format!("the output could not be read: {error}"))
-                .hint("call the tool that made it again"),
-        })?;
+        let page = page.map_err(unread)?;
         let Shown {
             start,
             end,
@@ -99,6 +116,15 @@ fn page_limit(limit: OutputLimit) -> OutputLimit {
     OutputLimit {
         bytes: bytes.max(LONGEST),
         lines: (limit.lines - limit.lines / 20).saturating_sub(1).max(1),
+    }
+}
+
+/// Why an output can't be read.
+pub(super) fn unread(error: io::Error) -> CallError {
+    match error.kind() {
+        io::ErrorKind::NotFound => unknown(),
+        _ => CallError::unavailable(format!("the output could not be read: {error}"))
+            .hint("call the tool that made it again"),
     }
 }
 

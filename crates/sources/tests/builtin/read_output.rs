@@ -128,3 +128,125 @@ async fn unknown_and_foreign_ids_look_the_same() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_pattern_finds_lines_in_fifty_megabytes_for_a_few_hundred_tokens() {
+    let world = World::new();
+    let mut text = "12:00 INFO all is well with the pump\n".repeat(1_400_000);
+    let needle = "12:01 ERROR pump 7 is dry\n";
+    let at = text.len() / 37 / 2 * 37;
+    text.insert_str(at, needle);
+    assert!(text.len() > 50_000_000);
+    let id = kept(&world, "default", &text).await;
+    let found = world
+        .call("read-output", json!({"id": id, "pattern": "ERROR .* dry"}))
+        .await
+        .unwrap();
+    let line = at / 37 + 1;
+    assert_eq!(
+        found.output,
+        format!("{line} (offset {at}): {}", needle.trim_end())
+    );
+    let page = world
+        .call(
+            "read-output",
+            json!({"id": id, "offset": at, "limit": needle.len()}),
+        )
+        .await
+        .unwrap();
+    assert!(page.output.starts_with(needle), "{}", page.output);
+    let many = world
+        .call("read-output", json!({"id": id, "pattern": "INFO"}))
+        .await
+        .unwrap();
+    assert!(
+        many.output.len() < 4_000 && many.output.contains("1400000 lines match"),
+        "{}",
+        many.output
+    );
+    assert!(
+        toolcrib_core::tokens::estimate(&many.output) < 1_500,
+        "{}",
+        many.output
+    );
+    let on = world
+        .call(
+            "read-output",
+            json!({"id": id, "pattern": "INFO", "offset": many.metadata["nextOffset"]}),
+        )
+        .await;
+    assert!(on.unwrap().output.starts_with("1 (offset 1480): "));
+    let none = world
+        .call("read-output", json!({"id": id, "pattern": "(?i)flood"}))
+        .await
+        .unwrap();
+    assert_eq!(none.output, "no line matches");
+}
+
+#[tokio::test]
+async fn a_pointer_reads_a_part_of_json_and_shows_long_ones_in_little() {
+    let world = World::new();
+    let items: Vec<String> = (0..60_000)
+        .map(|n| format!(r#"{{"id": {n}, "name": "plant {n}", "big": 12345678901234567890123}}"#))
+        .collect();
+    let id = kept(
+        &world,
+        "default",
+        &format!(
+            r#"{{"total": 60000, "a/b": 1, "items": [{}]}}"#,
+            items.join(",")
+        ),
+    )
+    .await;
+    let at = async |pointer: &str| {
+        world
+            .call("read-output", json!({"id": id, "pointer": pointer}))
+            .await
+    };
+    assert_eq!(
+        at("/items/59999/name").await.unwrap().output,
+        "\"plant 59999\""
+    );
+    // Numbers of any size stay what they are.
+    assert_eq!(
+        at("/items/7/big").await.unwrap().output,
+        "12345678901234567890123"
+    );
+    assert_eq!(at("/a~1b").await.unwrap().output, "1");
+    let whole = at("").await.unwrap().output;
+    assert!(
+        whole.contains("items: list of 60000 {id: number") && whole.len() < 2_000,
+        "{whole}"
+    );
+    for nowhere in ["/items/60000", "/nothing", "items", "/items/x"] {
+        let error = at(nowhere).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArguments, "{nowhere}");
+    }
+}
+
+#[tokio::test]
+async fn what_can_not_be_searched_is_refused() {
+    let world = World::new();
+    let id = kept(&world, "default", "plain text").await;
+    let foreign = kept(&world, "other", "theirs").await;
+    let bomb = "(a{1000}){1000}";
+    for (arguments, said) in [
+        (json!({"id": id, "pattern": "("}), "can't be used"),
+        (json!({"id": id, "pattern": ""}), "can't be used"),
+        (json!({"id": id, "pattern": bomb}), "can't be used"),
+        (json!({"id": id, "pointer": "/a"}), "no JSON"),
+        (json!({"id": id, "pointer": "", "pattern": "a"}), "exclude"),
+        (json!({"id": foreign, "pattern": "t"}), "no such output"),
+        (json!({"id": foreign, "pointer": ""}), "no such output"),
+    ] {
+        let error = world
+            .call("read-output", arguments.clone())
+            .await
+            .unwrap_err();
+        assert!(
+            error.message.contains(said),
+            "{arguments}: {}",
+            error.message
+        );
+    }
+}

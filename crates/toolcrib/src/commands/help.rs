@@ -23,7 +23,7 @@ macro_rules! guide {
     };
 }
 /// The guides, by the name of their file, and the protocol that programs speak.
-pub const GUIDES: [(&str, &str); 22] = [
+pub const GUIDES: [(&str, &str); 23] = [
     guide!("first-tool"),
     guide!("python-tool"),
     guide!("typescript-tool"),
@@ -40,6 +40,7 @@ pub const GUIDES: [(&str, &str); 22] = [
     guide!("profiles"),
     guide!("middleware"),
     guide!("approvals"),
+    guide!("tool-search"),
     guide!("serve-and-rest"),
     guide!("tokens"),
     guide!("audit-and-logs"),

@@ -38,6 +38,9 @@ pub struct Mcp {
     /// The agent whose tools these are; `default` where none is named
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// What the agent is handed of its tools, whatever its settings say: all, a search, or whichever is shorter
+    #[arg(long, value_name = "SURFACE", value_parser = ["auto", "list", "search"])]
+    pub surface: Option<String>,
     /// Run alone, even where a crib serves this project
     #[arg(long)]
     pub standalone: bool,
@@ -51,6 +54,8 @@ impl Mcp {
             None => Who::owner(),
             Some(agent) => Who::owner().choose(agent, &opened.crib)?,
         };
+        let surface = self.surface.as_deref().and_then(|name| name.parse().ok());
+        let who = who.with_surface(surface);
         if self.print_config {
             return print_config(scene, &opened, self.agent.as_deref()).await;
         }
@@ -60,6 +65,7 @@ impl Mcp {
             socket,
             session: session.clone(),
             agent: self.agent.clone(),
+            surface,
         });
         let crib = match &door {
             Some(door) => relay::connect(door).await,

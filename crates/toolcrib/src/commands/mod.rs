@@ -24,12 +24,14 @@ mod call;
 mod calls;
 mod completions;
 mod connect;
+mod context;
 mod doctor;
 mod errors;
 mod grant;
 mod health;
 mod help;
 mod init;
+mod lint;
 mod list;
 mod logs;
 mod man;
@@ -40,6 +42,7 @@ mod register;
 mod relay;
 mod reload;
 mod sdk;
+mod search;
 mod serve;
 mod show;
 mod test;
@@ -83,11 +86,14 @@ Use:
   list         List the tools there are, and what did not load
   show         Show one tool: where it comes from, its options, its schema
   call         Call a tool
+  search       Find the tools that fit what you want to do, as agents do
   test         Call a tool and show validation, timing and stderr
   logs         Show what a tool's worker said on stderr, or the record of calls
   health       Ask a tool's process how it is, starting one if needed
   errors       Show what did not load, and what to do about it
   reload       Read every tool file again
+  context      Show what your tools cost a model in every conversation, in tokens
+  lint         Look for what makes tools hard to choose, hard to call or costly
 
 Keep:
   trust        Trust a project's tools, or take trust back
@@ -149,11 +155,14 @@ pub enum Verb {
     List(list::List),
     Show(show::Show),
     Call(call::Call),
+    Search(search::Search),
     Test(test::Test),
     Logs(logs::Logs),
     Health(health::Health),
     Errors(errors::Errors),
     Reload(reload::Reload),
+    Context(context::Context),
+    Lint(lint::Lint),
     Trust(trust::Trust),
     Register(register::Register),
     Unregister(unregister::Unregister),
@@ -263,11 +272,14 @@ async fn dispatch(verb: Verb, scene: &Scene) -> Done {
         Verb::List(command) => command.run(scene).await,
         Verb::Show(command) => command.run(scene).await,
         Verb::Call(command) => command.run(scene).await,
+        Verb::Search(command) => command.run(scene).await,
         Verb::Test(command) => command.run(scene).await,
         Verb::Logs(command) => command.run(scene).await,
         Verb::Health(command) => command.run(scene).await,
         Verb::Errors(command) => command.run(scene).await,
         Verb::Reload(command) => command.run(scene).await,
+        Verb::Context(command) => command.run(scene).await,
+        Verb::Lint(command) => command.run(scene).await,
         Verb::Register(command) => command.run(scene).await,
         Verb::Unregister(command) => command.run(scene).await,
         Verb::Validate(command) => command.run(scene).await,

@@ -12,11 +12,12 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use toolcrib_core::Surface;
 
 use crate::serve::http::{GRACE, LAST_WORDS};
 use crate::serve::mcp::framing::{Line, Read, refusal, write_line};
 use crate::serve::mcp::message::Id;
-use crate::serve::socket::{AGENT_HEADER, PATH, SESSION_HEADER, protocol};
+use crate::serve::socket::{AGENT_HEADER, PATH, SESSION_HEADER, SURFACE_HEADER, protocol};
 
 mod state;
 
@@ -47,17 +48,22 @@ pub struct Door {
     pub session: Arc<str>,
     /// The agent that was chosen.
     pub agent: Option<String>,
+    /// What it wants to be handed of its tools.
+    pub surface: Option<Surface>,
 }
 
 impl Door {
     fn head(&self) -> String {
         let agent = self.agent.as_ref();
         let agent = agent.map(|agent| format!("{AGENT_HEADER}: {agent}\r\n"));
+        let surface = self.surface.map(Surface::as_str);
+        let surface = surface.map(|surface| format!("{SURFACE_HEADER}: {surface}\r\n"));
         format!(
-            "GET {PATH} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: {}\r\n{SESSION_HEADER}: {}\r\n{}\r\n",
+            "GET {PATH} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: {}\r\n{SESSION_HEADER}: {}\r\n{}{}\r\n",
             protocol(),
             self.session,
-            agent.unwrap_or_default()
+            agent.unwrap_or_default(),
+            surface.unwrap_or_default()
         )
     }
 }

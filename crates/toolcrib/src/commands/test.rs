@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::call::{attended, is_pair, print, read_arguments, whole};
+use super::lint::advise;
 use super::logs::read_on;
 use super::reach::{About, Reach};
 use super::{Done, Scene, Target};
@@ -36,10 +37,16 @@ pub struct Test {
 impl Test {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open_for(scene, &self.target, About::CallOf(&self.name)).await?;
-        let schema = match self.arguments.iter().any(|argument| is_pair(argument)) {
-            true => reach.tool(&self.name).await?.input_schema,
-            false => Value::Null,
+        let pairs = self.arguments.iter().any(|argument| is_pair(argument));
+        let tool = match reach.tool(&self.name).await {
+            Ok(tool) => Some(tool),
+            Err(error) if pairs => return Err(error),
+            // The call says what is wrong.
+            Err(_) => None,
         };
+        let schema = tool
+            .as_ref()
+            .map_or(Value::Null, |tool| tool.input_schema.clone());
         let arguments = read_arguments(&self.arguments, &schema, &self.name)?;
         // A tool without a process of its own has no log, and not everybody may read one.
         let from = read_on(&reach, &self.name, 0, Some(0)).await.ok();
@@ -86,6 +93,7 @@ impl Test {
                 true => format!("{RED}failed{RED:#}"),
             };
             printer.note(format!("{verdict} {DIM}in {duration_ms:.1} ms{DIM:#}"));
+            advise(scene, tool.as_slice());
         }
         called?;
         Ok(if failed { EXIT_TOOL_FAILED } else { 0 })

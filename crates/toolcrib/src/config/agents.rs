@@ -11,7 +11,8 @@ use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::profile::MiddlewareError;
 use toolcrib_core::selection::{PatternError, SaidBy, SelectionLayer};
 use toolcrib_core::{
-    ListedLink, MiddlewareTable, Mode, Namespace, Selection, ToolPattern, middleware,
+    ListedLink, MiddlewareTable, Mode, Namespace, Selection, Surface, SurfaceRule, ToolPattern,
+    middleware,
 };
 
 use super::ConfigError;
@@ -39,6 +40,12 @@ pub struct AgentSection {
     /// Who may be this agent: whoever chooses it ("primary"), or sessions alone ("subagent"). A project may only say
     /// "subagent".
     pub mode: Option<ModeWord>,
+    /// What it is handed of its tools over MCP: all of them ("list"), a few and a search for the others ("search"), or whichever
+    /// costs fewer tokens ("auto", the default).
+    pub surface: Option<SurfaceWord>,
+    /// The tools that a search lists all the same, as in `tools`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub pinned: Option<Vec<Spanned<String>>>,
 }
 
 /// One table of `middleware`, for the schema.
@@ -60,6 +67,25 @@ pub enum ModeWord {
     Subagent,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum SurfaceWord {
+    Auto,
+    List,
+    Search,
+}
+
+impl From<SurfaceWord> for Surface {
+    fn from(word: SurfaceWord) -> Surface {
+        match word {
+            SurfaceWord::Auto => Surface::Auto,
+            SurfaceWord::List => Surface::List,
+            SurfaceWord::Search => Surface::Search,
+        }
+    }
+}
+
 /// What holds for one agent, after all files were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSettings {
@@ -67,6 +93,7 @@ pub struct AgentSettings {
     pub mode: Mode,
     pub sees: Selection,
     pub middleware: Vec<ListedLink>,
+    pub surface: SurfaceRule,
 }
 
 /// What is wrong with a section, and where in the file's text it stands, if anywhere.
@@ -83,6 +110,7 @@ pub(super) fn check(file: &ConfigFile) -> Result<(), SectionError> {
         is_name(name)?;
         layer(file, Some(section), SaidBy::User)?;
         links(section)?;
+        pinned(section)?;
         if name == DEFAULT_AGENT && section.mode == Some(ModeWord::Subagent) {
             return Err(SectionError {
                 at: None,
@@ -141,8 +169,11 @@ fn settings(
     }
     let mut middleware = Vec::new();
     let mut mode = Mode::Primary;
+    let mut surface = SurfaceRule::default();
     for section in [theirs, narrowed].into_iter().flatten() {
         middleware.extend(links(section)?);
+        surface.pinned.extend(pinned(section)?);
+        surface.surface = section.surface.map_or(surface.surface, Surface::from);
         if section.mode == Some(ModeWord::Subagent) {
             mode = Mode::Subagent;
         }
@@ -152,6 +183,7 @@ fn settings(
         mode,
         sees,
         middleware,
+        surface,
     })
 }
 
@@ -184,6 +216,10 @@ fn layer(
         tools: tools.transpose()?,
         namespaces: namespaces.collect::<Result<_, _>>()?,
     })
+}
+
+fn pinned(section: &AgentSection) -> Result<Vec<ToolPattern>, SectionError> {
+    section.pinned.iter().flatten().map(parsed).collect()
 }
 
 fn parsed<T: std::str::FromStr<Err = PatternError>>(

@@ -120,6 +120,8 @@ pub struct OutputLimitSection {
     /// The most lines (2000). A project may only lower it.
     #[schemars(range(min = 20, max = 100000))]
     pub lines: Option<u64>,
+    /// Show a preview of what is too long, instead of its beginning (false; true for an agent with a lower limit than usual).
+    pub preview: Option<bool>,
     /// What holds for one client: "claude", "copilot", "opencode", "codex", "gemini", or the name that it gives itself.
     /// User's file only.
     pub clients: Option<BTreeMap<String, OutputRuleSection>>,
@@ -137,6 +139,8 @@ pub struct OutputRuleSection {
     /// The most lines.
     #[schemars(range(min = 20, max = 100000))]
     pub lines: Option<u64>,
+    /// Show a preview of what is too long, instead of its beginning (false; true for an agent with a lower limit than usual).
+    pub preview: Option<bool>,
 }
 
 /// What holds for one tool.

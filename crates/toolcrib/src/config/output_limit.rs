@@ -13,10 +13,12 @@ pub(super) fn output_rules(user: &ConfigFile, own: &ConfigFile) -> OutputRules {
     let own = rule(OutputRuleSection {
         bytes: own.bytes,
         lines: own.lines,
+        preview: own.preview,
     });
     let all = OutputRuleSection {
         bytes: user.bytes,
         lines: user.lines,
+        preview: user.preview,
     };
     let each = |rules: Option<BTreeMap<String, OutputRuleSection>>| {
         let rules = rules.unwrap_or_default().into_iter();
@@ -36,6 +38,7 @@ fn rule(section: OutputRuleSection) -> OutputRule {
     OutputRule {
         bytes: size(section.bytes),
         lines: size(section.lines),
+        preview: section.preview,
     }
 }
 
@@ -48,6 +51,7 @@ fn lowered(rule: OutputRule, own: OutputRule, itself: Option<OutputLimit>) -> Ou
     OutputRule {
         bytes: lower(rule.bytes, own.bytes, itself.map(|limit| limit.bytes)),
         lines: lower(rule.lines, own.lines, itself.map(|limit| limit.lines)),
+        preview: own.preview.or(rule.preview),
     }
 }
 

@@ -34,7 +34,9 @@ fn of(agents: &[AgentSettings], all: &ChainSettings) -> Profiles {
             middleware: agent.middleware.clone(),
             ..all.clone()
         };
-        Profile::new(&agent.name, agent.sees.clone(), own).with_mode(agent.mode)
+        Profile::new(&agent.name, agent.sees.clone(), own)
+            .with_mode(agent.mode)
+            .with_surface(agent.surface.clone())
     };
     let mut profiles = agents.iter().map(profile);
     match profiles.next() {

@@ -21,7 +21,8 @@ pub fn tools(view: &View) -> Vec<Value> {
     view.listed().map(|one| tool(one)).collect()
 }
 
-fn tool(tool: &Tool) -> Value {
+/// A tool as lists have it.
+pub fn tool(tool: &Tool) -> Value {
     let spec = &tool.spec;
     let mut view = Map::new();
     view.insert("name".into(), tool.name().into());
@@ -99,6 +100,17 @@ impl Serialize for ResultView<'_> {
             map.serialize_entry(&name, &value)?;
         }
         map.end()
+    }
+}
+
+/// Data, as the result of a call that gave nothing else.
+pub fn data(data: Json) -> ResultView<'static> {
+    ResultView {
+        content: vec![BlockView::Ours(OurBlock::Text {
+            text: data.compact().into_owned(),
+        })],
+        structured_content: Some(data),
+        ..ResultView::default()
     }
 }
 

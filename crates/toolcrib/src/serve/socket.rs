@@ -39,6 +39,8 @@ pub const PATH: &str = "/relay";
 pub const SESSION_HEADER: &str = "toolcrib-session";
 /// The header in which a relay says which agent it is for, where one was chosen.
 pub const AGENT_HEADER: &str = "toolcrib-agent";
+/// The header in which a relay says what its agent wants to be handed of its tools, where that was chosen.
+pub const SURFACE_HEADER: &str = "toolcrib-surface";
 /// Where `toolcrib token login` asks for a login URL. The port has no such route.
 pub const LOGIN_PATH: &str = "/login-url";
 
@@ -240,7 +242,8 @@ async fn relay(relays: Relays, mcp: Arc<Mcp>, mut request: Request) -> Response 
         Some(agent) => Who::owner().choose(agent, &relays.served.crib),
     };
     let who = match who {
-        Ok(who) => who,
+        // Both ends are of one version, so what can't be read is not there.
+        Ok(who) => who.with_surface(header(SURFACE_HEADER).and_then(|name| name.parse().ok())),
         Err(error) => return ErrorResponse::from(error).into_response(),
     };
     let upgrade = hyper::upgrade::on(&mut request);

@@ -48,6 +48,8 @@ fn check(folder: &Path, server: &str) {
         0,
         "{example}: {list}"
     );
+    let linted = world.run(&["lint", "--strict"]);
+    assert_eq!(linted.code, 0, "{example}: {}", linted.stdout);
     let calls = std::fs::read_to_string(folder.join("calls.json")).unwrap();
     let calls: Vec<Call> = serde_json::from_str(&calls.replace("$SERVER", server)).unwrap();
     for call in &calls {

@@ -20,6 +20,7 @@ fn names(list: &Value) -> Vec<&str> {
 #[test]
 fn many_tools_come_in_pages_and_a_made_up_cursor_is_refused() {
     let world = World::trusted();
+    user_settings(&world, "[agents.default]\nsurface = \"list\"\n");
     let tools: Vec<Value> = (0..600)
         .map(|at| shell(&format!("t{at:03}"), "true", json!({})))
         .collect();

@@ -61,6 +61,7 @@ mod saves;
 mod saves_in_steps;
 mod schemathesis;
 mod sdk;
+mod search;
 mod secrets;
 mod seed_plugin;
 mod seed_programs;

@@ -47,11 +47,15 @@ fn the_reference_is_what_the_code_says() {
     }
 }
 
-fn all() -> [(&'static str, String); 5] {
+fn all() -> [(&'static str, String); 6] {
     [
         ("cli.md", cli()),
         ("settings.md", settings()),
         ("errors.md", errors()),
+        (
+            "lint.md",
+            format!("# Lint\n\n{MADE}{}", toolcrib::lint::reference()),
+        ),
         ("toolcrib.schema.json", json_schema()),
         ("openapi.json", openapi()),
     ]

@@ -10,6 +10,8 @@ use crate::tidy::root;
 fn made(template: &str) -> World {
     let world = World::new();
     new_tool(&world, &["new", "greet", "--template", template]).exits(0);
+    let linted = world.run(&["lint", "greet", "--strict"]);
+    assert_eq!(linted.code, 0, "{template}: {}", linted.stdout);
     world
 }
 

@@ -2,8 +2,8 @@
 export default {
   description: "Turn a title into a name for a file or a URL",
   args: {
-    title: { type: "string", description: "The title" },
-    separator: { type: "string", enum: ["-", "_"], default: "-" },
+    title: { type: "string", description: "The text that becomes a name" },
+    separator: { type: "string", enum: ["-", "_"], default: "-", description: "What stands between words" },
   },
   annotations: { readOnlyHint: true },
   execute: ({ title, separator = "-" }) =>

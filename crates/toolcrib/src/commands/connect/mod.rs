@@ -94,11 +94,17 @@ impl Connect {
             url = format!("{}/{agent}", url.trim_end_matches('/'));
             for_agent = format!(" --agent {agent}");
         }
+        let mut command = format!("toolcrib mcp{for_agent}");
+        if client.name == ClientName::Claude {
+            // It puts tools aside by itself, and searches among them.
+            args.extend(["--surface", "list"]);
+            url.push_str("?surface=list");
+            command.push_str(" --surface list");
+        }
         let snippet = match self.transport {
             Transport::Stdio => (client.stdio)(&args),
             Transport::Http => (client.http)(&url),
         };
-        let command = format!("toolcrib mcp{for_agent}");
         let note = client.note.replace("toolcrib mcp", &command);
         let printer = scene.printer;
         let name = client.name.to_possible_value();

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::json;
 use toolcrib_core::{Access, ErrorCode, ToolName};
 
+use super::lint::advise;
 use super::{Done, Scene};
 use toolcrib_store::TrustKind;
 
@@ -19,6 +20,7 @@ use crate::grantor::Grantor;
 use crate::open::Opened;
 use crate::printer::{BOLD, GREEN, YELLOW, plain};
 use crate::store_handle::Trust;
+use crate::wire::ToolView;
 
 mod build;
 mod destination;
@@ -94,6 +96,9 @@ impl New {
             written.granted = given;
         }
         self.tell(scene, &name, &written, single);
+        if let Some(tool) = opened.crib.owners_view().get(name.as_str()) {
+            advise(scene, &[ToolView::from(&**tool)]);
+        }
         Ok(u8::from(!written.built))
     }
 

@@ -74,6 +74,7 @@ impl Site {
             socket: self.path.clone(),
             session: "s".into(),
             agent: Some("reviewer".to_owned()),
+            surface: None,
         };
         let (first, crib) = tokio::join!(connect(&door), self.accept());
         let first = first.unwrap();

@@ -18,6 +18,7 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
+use toolcrib_core::Surface;
 use toolcrib_core::call::DEFAULT_AGENT;
 use toolcrib_core::{CallError, Caller, Crib, ErrorCode};
 
@@ -50,7 +51,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Who asks. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Who(Arc<Identity>);
+pub struct Who(Arc<Identity>, Option<Surface>);
 
 #[derive(Debug)]
 struct Identity {
@@ -147,13 +148,16 @@ impl Who {
     }
 
     fn token(id: &str, name: &str, agent: Option<&str>, scopes: Scopes) -> Who {
-        Who(Arc::new(Identity {
-            scopes,
-            agent: agent.unwrap_or(DEFAULT_AGENT).into(),
-            token_name: Some(name.into()),
-            bound: agent.is_some(),
-            proof: Proof::Token(id.into()),
-        }))
+        Who(
+            Arc::new(Identity {
+                scopes,
+                agent: agent.unwrap_or(DEFAULT_AGENT).into(),
+                token_name: Some(name.into()),
+                bound: agent.is_some(),
+                proof: Proof::Token(id.into()),
+            }),
+            None,
+        )
     }
 
     fn session(key: Key, approves: Approves) -> Who {
@@ -166,13 +170,16 @@ impl Who {
 
     fn new(scopes: Scopes, agent: &str, proof: Proof) -> Who {
         let agent = agent.into();
-        Who(Arc::new(Identity {
-            scopes,
-            agent,
-            bound: false,
-            token_name: None,
-            proof,
-        }))
+        Who(
+            Arc::new(Identity {
+                scopes,
+                agent,
+                bound: false,
+                token_name: None,
+                proof,
+            }),
+            None,
+        )
     }
 
     /// The same one as another agent. A token that is for one agent is for no other; everybody else chooses.
@@ -211,6 +218,17 @@ impl Who {
 
     pub fn agent(&self) -> &str {
         &self.0.agent
+    }
+
+    /// What their connection wants to be handed of its tools, where it says so.
+    pub fn surface(&self) -> Option<Surface> {
+        self.1
+    }
+
+    #[must_use]
+    pub fn with_surface(mut self, surface: Option<Surface>) -> Who {
+        self.1 = surface;
+        self
     }
 
     /// Who it is, as text that holds no secret: what one was given, another can't use.

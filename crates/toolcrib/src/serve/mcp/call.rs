@@ -18,7 +18,7 @@ use super::notices::Steps;
 use super::peer::Client;
 use super::reply::{Answer, notification};
 use super::revision::Revision;
-use super::{COMPLETE, Mcp, codes, older};
+use super::{COMPLETE, Mcp, codes, find, older, small};
 use crate::serve::convert::{self, ErrorReply, ResultView};
 use crate::surface::{ClientIds, SurfaceCall};
 
@@ -51,6 +51,19 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
         }
     };
     let (id, revision) = (request.id.clone(), asker.revision);
+    let through = match &*name {
+        small::SEARCH => return search(mcp, asker, id, arguments),
+        small::CALL => Through::Call,
+        small::CALL_READ => Through::CallRead,
+        _ => Through::Itself,
+    };
+    let (name, arguments) = match through {
+        Through::Itself => (name.into_owned(), arguments),
+        _ => match target(&arguments) {
+            Ok(target) => target,
+            Err(error) => return Reply::Now(failed(&id, &error, revision)),
+        },
+    };
     let meta = &request.params.meta;
     let mut call = SurfaceCall::new(asker.who.caller(&asker.client), name, arguments)
         .with_ids(ids(asker, meta));
@@ -59,6 +72,9 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
         && !TAKES_RESULTS_ALONE.contains(&known_name(&asker.client));
     if opens_pages {
         call = call.asking_again();
+    }
+    if matches!(through, Through::CallRead) {
+        call = call.reading_only();
     }
     if let Some(outlet) = channel.outlet {
         let token = meta
@@ -96,10 +112,7 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, channel: Channel, request: &Request)
             Err(error) if opens_pages && page(&error).is_some() => {
                 Answer::result(&id, &input_required(&error))
             }
-            Err(error) => match convert::error(&error) {
-                ErrorReply::Result(view) => result(&id, *view, revision),
-                ErrorReply::Protocol(code, said) => Answer::error(Some(&id), code, &said),
-            },
+            Err(error) => failed(&id, &error, revision),
         })
     }))
 }
@@ -123,6 +136,56 @@ fn input_required(error: &CallError) -> Value {
         }},
         "requestState": id,
     })
+}
+
+/// Which tool of the list the call came through.
+enum Through {
+    Itself,
+    Call,
+    CallRead,
+}
+
+/// What `call_tool` is to call. From here on it is a call of that tool and of no other.
+fn target(arguments: &Object) -> Result<(String, Object), CallError> {
+    let refused =
+        |message: &str| CallError::invalid(message).hint("`search_tools` tells names and schemas");
+    let name = match arguments.get("name") {
+        Some(Value::String(name)) => name.clone(),
+        _ => return Err(refused("`name` must be the name of a tool")),
+    };
+    let inner = match arguments.member("arguments") {
+        None => return Ok((name, Object::default())),
+        Some(inner) => inner,
+    };
+    let inner = match inner.as_str() {
+        // Some models write an object as text.
+        Some(text) if !text.trim().is_empty() => Object::parse(text.trim()),
+        Some(_) => Ok(Object::default()),
+        None if inner.text() == "null" => Ok(Object::default()),
+        None => Object::parse(inner.text()),
+    };
+    let inner = inner.map_err(|error| refused(&format!("`arguments` must be an object: {error}")));
+    Ok((name, inner?))
+}
+
+/// `search_tools`. It changes nothing and reaches no tool, so it is no call of one.
+fn search(mcp: &Arc<Mcp>, asker: &Asker, id: Id, arguments: Object) -> Reply {
+    let (mcp, asker) = (mcp.clone(), asker.clone());
+    Reply::Later(Box::pin(async move {
+        mcp.served.settled().await;
+        let view = mcp.served.view(&asker.who);
+        Some(match find::find(&view, &arguments) {
+            Ok(found) => result(&id, convert::data(found), asker.revision),
+            Err(error) => failed(&id, &error, asker.revision),
+        })
+    }))
+}
+
+fn failed(id: &Id, error: &CallError, revision: Revision) -> Answer {
+    match convert::error(error) {
+        ErrorReply::Result(view) => result(id, *view, revision),
+        ErrorReply::Protocol(code, said) => Answer::error(Some(id), code, &said),
+    }
 }
 
 /// What the client calls the call, and the session and the message it belongs to: as it says, else as is known of the

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
-use toolcrib_core::{BoxFuture, CallError, ErrorCode};
+use toolcrib_core::{BoxFuture, CallError, ErrorCode, Surface};
 
 use super::asker::Asker;
 use super::conversation::{Conversation, MAX_RUNNING, QUEUE};
@@ -49,6 +49,10 @@ pub fn door(
             if let Some(refusal) = who.refuse_connection(request.method()) {
                 return refusal;
             }
+            let who = match asked_surface(request.uri().query()) {
+                Ok(surface) => who.with_surface(surface),
+                Err(error) => return unread(error),
+            };
             let (parts, body) = request.into_parts();
             let answered = match parts.method {
                 Method::POST => {
@@ -74,6 +78,22 @@ pub fn door(
             answered.unwrap_or_else(Refused::into_response)
         })
     }
+}
+
+/// What `?surface=` says.
+fn asked_surface(query: Option<&str>) -> Result<Option<Surface>, CallError> {
+    let mut pairs = query.unwrap_or_default().split('&');
+    let Some(name) = pairs.find_map(|pair| pair.strip_prefix("surface=")) else {
+        return Ok(None);
+    };
+    name.parse().map(Some).map_err(|()| {
+        let shown: String = name.chars().take(40).collect();
+        CallError::new(
+            ErrorCode::BadRequest,
+            format!("there is no surface `{shown}`"),
+        )
+        .hint("it is `auto`, `list` or `search`")
+    })
 }
 
 /// The answer where no message is read: to a body that can't be, or as long as nothing is known of the tools.

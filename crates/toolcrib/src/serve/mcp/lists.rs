@@ -13,8 +13,7 @@ use super::headers::{ParamHeader, param_headers};
 use super::message::{Id, Request};
 use super::methods::Reply;
 use super::reply::Answer;
-use super::revision::Revision;
-use super::{Mcp, older};
+use super::{Mcp, older, small};
 use crate::serve::convert::{self, TTL_MS};
 
 /// How many tools one page has. Most cribs have fewer in all, and clients that read no second page lose none.
@@ -24,6 +23,11 @@ const PAGE: usize = 500;
 struct NewestList(Vec<Bytes>);
 
 struct OlderList(Vec<Bytes>);
+
+/// The same of the small surface.
+struct NewestSmall(Vec<Bytes>);
+
+struct OlderSmall(Vec<Bytes>);
 
 /// The arguments of each tool that travel in headers too.
 struct HeaderIndex(HashMap<String, Vec<ParamHeader>>);
@@ -38,15 +42,17 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, seen: &Seen, request: &Request) -> R
     if served.crib.loading() == Loading::Done {
         let view = served.view(&asker.who);
         seen.note(&view);
-        return Reply::Now(match tools(&view, asker.revision, cursor.as_deref()) {
+        let form = Form::of(mcp, &view, asker);
+        return Reply::Now(match tools(&view, form, cursor.as_deref()) {
             Some(list) => Answer::written(&request.id, list),
             None => no_cursor(&request.id),
         });
     }
-    let (served, asker, id) = (served.clone(), asker.clone(), request.id.clone());
+    let (mcp, asker, id) = (mcp.clone(), asker.clone(), request.id.clone());
     let seen = seen.clone();
     let cursor = cursor.map(Cow::into_owned);
     Reply::Later(Box::pin(async move {
+        let served = &mcp.served;
         if let Err(error) = served.looked().await {
             let said = super::methods::with_hint(&error);
             return Some(Answer::error(Some(&id), super::codes::INTERNAL, &said));
@@ -54,9 +60,10 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, seen: &Seen, request: &Request) -> R
         let whole = served.settled().await;
         let view = served.view(&asker.who);
         seen.note(&view);
+        let form = Form::of(&mcp, &view, &asker);
         let page = match whole {
-            true => tools(&view, asker.revision, cursor.as_deref()).cloned(),
-            false => unfinished(&view, asker.revision, cursor.as_deref()),
+            true => tools(&view, form, cursor.as_deref()).cloned(),
+            false => unfinished(&view, form, cursor.as_deref()),
         };
         Some(match page {
             Some(page) => Answer::written(&id, &page),
@@ -73,21 +80,24 @@ pub fn no_cursor(id: &Id) -> Answer {
 }
 
 /// The same page of a list that is about to change.
-fn unfinished(view: &View, revision: Revision, cursor: Option<&str>) -> Option<Bytes> {
-    let mut pages = match revision.is_stateless() {
-        true => newest(view),
-        false => older(view),
-    };
+fn unfinished(view: &View, form: Form, cursor: Option<&str>) -> Option<Bytes> {
+    let mut pages = form.pages(view);
     let mut page = pages.nth(cursor.map_or(Some(0), page_of)?)?;
     page["ttlMs"] = 0.into();
     Some(Bytes::from(page.to_string()))
 }
 
 /// The result of `tools/list` as bytes, from where a cursor of ours leads; nothing where it leads nowhere.
-fn tools<'a>(view: &'a View, revision: Revision, cursor: Option<&str>) -> Option<&'a Bytes> {
-    let pages = match revision.is_stateless() {
-        true => &view.derived(newest_list).0,
-        false => &view.derived(older_list).0,
+fn tools<'a>(view: &'a View, form: Form, cursor: Option<&str>) -> Option<&'a Bytes> {
+    let made = |view: &View| -> Vec<Bytes> {
+        let pages = form.pages(view);
+        pages.map(|page| Bytes::from(page.to_string())).collect()
+    };
+    let pages = match (form.newest, form.small) {
+        (true, false) => &view.derived(|view| NewestList(made(view))).0,
+        (false, false) => &view.derived(|view| OlderList(made(view))).0,
+        (true, true) => &view.derived(|view| NewestSmall(made(view))).0,
+        (false, true) => &view.derived(|view| OlderSmall(made(view))).0,
     };
     let page = match cursor {
         None => 0,
@@ -112,29 +122,36 @@ pub fn headers_of<'a>(view: &'a View, tool: &str) -> &'a [ParamHeader] {
     index.0.get(tool).map_or(&[], Vec::as_slice)
 }
 
-fn newest_list(view: &View) -> NewestList {
-    let pages = newest(view).map(|page| Bytes::from(page.to_string()));
-    NewestList(pages.collect())
+/// In whose words a list is, and of which tools.
+#[derive(Clone, Copy)]
+struct Form {
+    newest: bool,
+    /// Few tools, and a search for the others.
+    small: bool,
 }
 
-fn older_list(view: &View) -> OlderList {
-    let pages = older(view).map(|page| Bytes::from(page.to_string()));
-    OlderList(pages.collect())
-}
+impl Form {
+    fn of(mcp: &Mcp, view: &View, asker: &Asker) -> Form {
+        Form {
+            newest: asker.revision.is_stateless(),
+            small: mcp.is_searched(view, &asker.who),
+        }
+    }
 
-/// The pages of a list, one after the other.
-type Pages = Box<dyn Iterator<Item = Value>>;
-
-fn newest(view: &View) -> Pages {
-    Box::new(pages(convert::tools(view)).map(|mut page| {
-        page["resultType"] = super::COMPLETE.into();
-        page
-    }))
-}
-
-fn older(view: &View) -> Pages {
-    let tools = convert::tools(view).into_iter().map(older::tool);
-    Box::new(pages(tools.collect()))
+    /// The pages of a list, one after the other.
+    fn pages(self, view: &View) -> Box<dyn Iterator<Item = Value>> {
+        let tools = match self.small {
+            true => small::tools(view),
+            false => convert::tools(view),
+        };
+        match self.newest {
+            true => Box::new(pages(tools).map(|mut page| {
+                page["resultType"] = super::COMPLETE.into();
+                page
+            })),
+            false => Box::new(pages(tools.into_iter().map(older::tool).collect())),
+        }
+    }
 }
 
 /// The results that make up a list; one at least.

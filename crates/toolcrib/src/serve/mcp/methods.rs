@@ -14,7 +14,6 @@ use super::reply::{Answer, array};
 use super::revision::Revision;
 use super::{COMPLETE, GREETING, Mcp, call, codes, lists, resources, subscribe};
 use crate::serve::auth::Who;
-use crate::serve::convert;
 
 /// An answer that takes its time; none to a request that was cancelled.
 pub type Later = BoxFuture<'static, Option<Answer>>;
@@ -130,7 +129,7 @@ impl Mcp {
             "protocolVersion": asker.revision.as_str(),
             "capabilities": capabilities(),
             "serverInfo": server_info(),
-            "instructions": convert::instructions(&self.served.view(&asker.who)),
+            "instructions": self.instructions(&asker.who),
         })
     }
 
@@ -138,7 +137,7 @@ impl Mcp {
         json!({
             "supportedVersions": Revision::ALL.map(Revision::as_str),
             "capabilities": capabilities(),
-            "instructions": convert::instructions(&self.served.view(who)),
+            "instructions": self.instructions(who),
             "ttlMs": 0,
             "cacheScope": "private",
             "_meta": {"io.modelcontextprotocol/serverInfo": server_info()},

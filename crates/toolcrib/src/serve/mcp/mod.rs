@@ -3,6 +3,7 @@
 //! - [`revision`], [`codes`]: the words of the protocol. [`message`] reads them, [`reply`] writes them, without a tree.
 //! - [`asker`]: who sends a request and in which revision, told from the message and what was said before.
 //! - [`methods`]: THE LIST of methods. `call`, `resources`, `subscribe`: what takes longer. `lists`: the tools.
+//! - `small`, `find`: a search that stands for many tools.
 //! - `conversation`, `peer`: what a client has under way, and asking it something. `session`: signed ids over HTTP.
 //! - [`lines`] and [`http`]: the two ways in. [`framing`], `headers`, `stream`: what only one of them has.
 //!
@@ -12,6 +13,7 @@ pub mod asker;
 mod call;
 pub mod codes;
 mod conversation;
+mod find;
 pub mod framing;
 mod headers;
 pub mod http;
@@ -27,6 +29,7 @@ mod resources;
 pub mod revision;
 mod routing;
 mod session;
+mod small;
 mod stream;
 mod subscribe;
 
@@ -35,6 +38,8 @@ use std::time::Duration;
 
 use self::session::Sessions;
 use super::Served;
+
+pub use self::small::SMALL_SURFACE;
 
 pub use self::http::door;
 pub use self::lines::{lines, lines_until};
@@ -51,6 +56,7 @@ const COMPLETE: &str = "complete";
 pub struct Mcp {
     served: Arc<Served>,
     sessions: Sessions,
+    handed: small::Handed,
 }
 
 /// How long `initialize` waits for the first look at the tools, of which it tells a little.
@@ -61,6 +67,7 @@ impl Mcp {
         Arc::new(Mcp {
             served,
             sessions: Sessions::default(),
+            handed: small::Handed::default(),
         })
     }
 }

@@ -44,6 +44,7 @@ mod login;
 mod logs;
 mod me;
 mod outputs;
+mod search;
 mod security;
 mod streamed;
 mod tokens;
@@ -90,6 +91,7 @@ fn api() -> OpenApiRouter<Arc<Served>> {
         .routes(needs(Scope::Read, routes!(tools::errors)))
         .routes(needs(Scope::Manage, routes!(tools::reload)))
         .routes(needs(Scope::Read, routes!(definitions::definitions)))
+        .routes(needs(Scope::Read, routes!(search::search)))
         .routes(needs(Scope::Read, routes!(tools::show)))
         .routes(needs(Scope::Read, routes!(tools::check)))
         .routes(needs(Scope::Call, routes!(tools::call)))
