@@ -31,6 +31,7 @@
 //!
 //! [`Crib`] is all that a surface needs: an agent's view, which lists and calls, and changes.
 
+mod access;
 pub mod call;
 mod catalog;
 pub mod client;
@@ -66,6 +67,7 @@ pub mod tool;
 pub mod view;
 pub mod words;
 
+pub use access::Access;
 pub use call::{Call, Caller, Context, Progress};
 pub use content::{Block, BlockKind, Content};
 pub use crib::{Crib, ListChanges, Loading, Request, Seen};
@@ -84,11 +86,11 @@ pub use peer::{Peer, PeerError, Question};
 pub use permit::{Missing, Network, Permit, Reads};
 pub use profile::{Audit, ChainSettings, ListedLink, MiddlewareTable, Mode, Profile, Profiles};
 pub use registry::Change;
-pub use schema::{Schema, SchemaError};
+pub use schema::{Schema, SchemaError, Violation};
 pub use selection::{Namespace, Selection, ToolPattern};
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
 pub use standing::{Health, Standing, Status};
-pub use tool::{Access, LastWord, Pending, Run, Spec, Tool, ToolName, Walled};
+pub use tool::{LastWord, Pending, Run, Spec, Tool, ToolName, Walled};
 pub use view::{Answer, View};
 
 /// A boxed future: the chain is a slice of trait objects, so each link gives one of these.

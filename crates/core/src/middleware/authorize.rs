@@ -54,6 +54,7 @@ fn refusal(call: &Call) -> Option<CallError> {
             )
         }
         Access::NeedsGrant(ungranted) => Some(ungranted_tool(name, ungranted)),
+        Access::Off(error) => Some((**error).clone()),
     }
 }
 

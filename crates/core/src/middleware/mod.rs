@@ -33,6 +33,7 @@ mod pii;
 mod record;
 mod redact;
 mod refusal;
+mod rehearse;
 mod retry;
 mod slot;
 mod timeout;
@@ -42,6 +43,7 @@ mod validate;
 
 use names::nearest;
 pub(crate) use record::{record_given_up, record_unknown};
+pub use rehearse::rehearse;
 
 /// THE ORDER, outermost first. Links that later parts bring stand in it as comments, in their place:
 /// all that `record` writes and `trim` keeps is already redacted, and a person approves validated arguments.

@@ -8,7 +8,7 @@ use toolcrib_core::{
     BoxFuture, Call, CallError, CallResult, Outcome, OutputId, OutputLimit, Page, Run,
 };
 
-use super::{Builtin, number, text};
+use super::{Builtin, Effects, Switch, number, text};
 use crate::Place;
 
 /// A page stays below what the chain cuts at for its caller, its last line included.
@@ -37,6 +37,8 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
             },
         }),
         required: &["id"],
+        effects: Effects::Looks,
+        switch: Switch::On,
         run: Arc::new(ReadOutput {
             place: place.clone(),
         }),

@@ -12,7 +12,7 @@ use super::tx::Tx;
 use super::value::{Line, values};
 use crate::file::hex;
 
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_grant_origins.sql"),
     include_str!("../../migrations/0003_trust_ownership.sql"),
@@ -20,6 +20,7 @@ const STEPS: [&str; 7] = [
     include_str!("../../migrations/0005_call_projects.sql"),
     include_str!("../../migrations/0006_token_makers.sql"),
     include_str!("../../migrations/0007_limits.sql"),
+    include_str!("../../migrations/0008_todos.sql"),
 ];
 const KNOWN: u32 = STEPS.len() as u32;
 

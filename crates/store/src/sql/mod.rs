@@ -18,6 +18,7 @@ mod grants;
 mod hash;
 mod marks;
 mod migrate;
+mod todos;
 mod tokens;
 mod trusted;
 mod tx;
@@ -42,6 +43,7 @@ pub use custom_tools::{CustomTools, ToolPage};
 pub use database_file::Making;
 pub use grants::GrantBook;
 pub use hash::{Signer, fingerprint, new_secret};
+use todos::TodoLists;
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath};
 pub use url::{StoreUrl, StoreUrlError};
@@ -196,6 +198,10 @@ impl Store {
 
     pub fn trusted(&self) -> TrustedPaths {
         TrustedPaths::new(self.db())
+    }
+
+    pub fn todos(&self) -> TodoLists {
+        TodoLists::new(self.db())
     }
 
     pub fn tokens(&self) -> Tokens {

@@ -35,6 +35,7 @@ pub const GUIDES: [(&str, &str); 21] = [
     guide!("build-tools"),
     guide!("sandbox"),
     guide!("scan"),
+    guide!("built-in-tools"),
     guide!("secrets"),
     guide!("agents"),
     guide!("profiles"),

@@ -6,6 +6,7 @@ mod alone;
 mod audit;
 mod auth;
 mod bad_input;
+mod built_ins;
 mod callers;
 mod cancelled;
 mod chaos;

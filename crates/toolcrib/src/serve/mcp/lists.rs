@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
+use toolcrib_core::client::has_todo_list;
 use toolcrib_core::{Loading, Seen, View};
 
 use super::asker::Asker;
@@ -13,17 +14,16 @@ use super::headers::{ParamHeader, param_headers};
 use super::message::{Id, Request};
 use super::methods::Reply;
 use super::reply::Answer;
-use super::revision::Revision;
 use super::{Mcp, older};
 use crate::serve::convert::{self, TTL_MS};
 
 /// How many tools one page has. Most cribs have fewer in all, and clients that read no second page lose none.
 const PAGE: usize = 500;
 
-/// The pages of a list.
-struct NewestList(Vec<Bytes>);
+/// The pages of a list, for clients without and with a list of their own of what is to be done.
+struct NewestList([Vec<Bytes>; 2]);
 
-struct OlderList(Vec<Bytes>);
+struct OlderList([Vec<Bytes>; 2]);
 
 /// The arguments of each tool that travel in headers too.
 struct HeaderIndex(HashMap<String, Vec<ParamHeader>>);
@@ -38,7 +38,7 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, seen: &Seen, request: &Request) -> R
     if served.crib.loading() == Loading::Done {
         let view = served.view(&asker.who);
         seen.note(&view);
-        return Reply::Now(match tools(&view, asker.revision, cursor.as_deref()) {
+        return Reply::Now(match tools(&view, asker, cursor.as_deref()) {
             Some(list) => Answer::written(&request.id, list),
             None => no_cursor(&request.id),
         });
@@ -55,8 +55,8 @@ pub fn begin(mcp: &Arc<Mcp>, asker: &Asker, seen: &Seen, request: &Request) -> R
         let view = served.view(&asker.who);
         seen.note(&view);
         let page = match whole {
-            true => tools(&view, asker.revision, cursor.as_deref()).cloned(),
-            false => unfinished(&view, asker.revision, cursor.as_deref()),
+            true => tools(&view, &asker, cursor.as_deref()).cloned(),
+            false => unfinished(&view, &asker, cursor.as_deref()),
         };
         Some(match page {
             Some(page) => Answer::written(&id, &page),
@@ -73,10 +73,11 @@ pub fn no_cursor(id: &Id) -> Answer {
 }
 
 /// The same page of a list that is about to change.
-fn unfinished(view: &View, revision: Revision, cursor: Option<&str>) -> Option<Bytes> {
-    let mut pages = match revision.is_stateless() {
-        true => newest(view),
-        false => older(view),
+fn unfinished(view: &View, asker: &Asker, cursor: Option<&str>) -> Option<Bytes> {
+    let own = has_todo_list(&asker.client);
+    let mut pages = match asker.revision.is_stateless() {
+        true => newest(view, own),
+        false => older(view, own),
     };
     let mut page = pages.nth(cursor.map_or(Some(0), page_of)?)?;
     page["ttlMs"] = 0.into();
@@ -84,11 +85,12 @@ fn unfinished(view: &View, revision: Revision, cursor: Option<&str>) -> Option<B
 }
 
 /// The result of `tools/list` as bytes, from where a cursor of ours leads; nothing where it leads nowhere.
-fn tools<'a>(view: &'a View, revision: Revision, cursor: Option<&str>) -> Option<&'a Bytes> {
-    let pages = match revision.is_stateless() {
+fn tools<'a>(view: &'a View, asker: &Asker, cursor: Option<&str>) -> Option<&'a Bytes> {
+    let lists = match asker.revision.is_stateless() {
         true => &view.derived(newest_list).0,
         false => &view.derived(older_list).0,
     };
+    let pages = &lists[usize::from(has_todo_list(&asker.client))];
     let page = match cursor {
         None => 0,
         Some(cursor) => page_of(cursor)?,
@@ -113,27 +115,37 @@ pub fn headers_of<'a>(view: &'a View, tool: &str) -> &'a [ParamHeader] {
 }
 
 fn newest_list(view: &View) -> NewestList {
-    let pages = newest(view).map(|page| Bytes::from(page.to_string()));
-    NewestList(pages.collect())
+    NewestList([false, true].map(|own| written(newest(view, own))))
 }
 
 fn older_list(view: &View) -> OlderList {
-    let pages = older(view).map(|page| Bytes::from(page.to_string()));
-    OlderList(pages.collect())
+    OlderList([false, true].map(|own| written(older(view, own))))
+}
+
+fn written(pages: Pages) -> Vec<Bytes> {
+    pages.map(|page| Bytes::from(page.to_string())).collect()
+}
+
+/// What is listed to a client, which may have a list of its own of what is to be done.
+fn listed(view: &View, own: bool) -> Vec<Value> {
+    match own {
+        true => convert::tools_without_todo_list(view),
+        false => convert::tools(view),
+    }
 }
 
 /// The pages of a list, one after the other.
 type Pages = Box<dyn Iterator<Item = Value>>;
 
-fn newest(view: &View) -> Pages {
-    Box::new(pages(convert::tools(view)).map(|mut page| {
+fn newest(view: &View, own: bool) -> Pages {
+    Box::new(pages(listed(view, own)).map(|mut page| {
         page["resultType"] = super::COMPLETE.into();
         page
     }))
 }
 
-fn older(view: &View) -> Pages {
-    let tools = convert::tools(view).into_iter().map(older::tool);
+fn older(view: &View, own: bool) -> Pages {
+    let tools = listed(view, own).into_iter().map(older::tool);
     Box::new(pages(tools.collect()))
 }
 
