@@ -10,6 +10,8 @@ struct KnownClient {
     begins: &'static [&'static str],
     /// Less than what it shows whole.
     limit: OutputLimit,
+    /// Does it bring a list of its own of what its model has to do?
+    todo_list: bool,
 }
 
 /// THE LIST. Where a client cuts a text itself, its model reads neither the notice nor how to go on.
@@ -18,26 +20,31 @@ const CLIENTS: [KnownClient; 5] = [
         name: "claude",
         begins: &["claude"],
         limit: OutputLimit::DEFAULT,
+        todo_list: true,
     },
     KnownClient {
         name: "copilot",
         begins: &["copilot", "github-copilot", "github copilot"],
         limit: OutputLimit::of(19_000, 2_000),
+        todo_list: true,
     },
     KnownClient {
         name: "opencode",
         begins: &["opencode"],
         limit: OutputLimit::DEFAULT,
+        todo_list: true,
     },
     KnownClient {
         name: "codex",
         begins: &["codex"],
         limit: OutputLimit::of(9_000, 2_000),
+        todo_list: true,
     },
     KnownClient {
         name: "gemini",
         begins: &["gemini"],
         limit: OutputLimit::of(38_000, 2_000),
+        todo_list: true,
     },
 ];
 
@@ -58,6 +65,11 @@ pub fn known_name(client: &str) -> &str {
 /// How much text the client of this name shows its model, where that is known.
 pub fn shown(client: &str) -> Option<OutputLimit> {
     known(client).map(|known| known.limit)
+}
+
+/// Does the client of this name bring a list of its own of what its model has to do?
+pub fn has_todo_list(client: &str) -> bool {
+    known(client).is_some_and(|known| known.todo_list)
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ impl std::fmt::Display for ErrorCode {
 }
 
 /// A call that gave no outcome: what failed and why (`message`), and what to do (`hint`).
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
     pub code: ErrorCode,

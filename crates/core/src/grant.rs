@@ -7,6 +7,9 @@ use crate::{Missing, Permit};
 /// The origin of tools that are kept in the store.
 pub const REGISTERED: &str = "registered";
 
+/// The origin of built-in tools: nobody else has their names.
+pub const BUILTIN: &str = "builtin";
+
 /// Which versions of the tool a grant is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Binding {

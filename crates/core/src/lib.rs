@@ -33,6 +33,7 @@
 //!
 //! [`Crib`] is all that a surface needs: an agent's view, which lists and calls, and changes.
 
+mod access;
 mod approval;
 pub mod call;
 mod catalog;
@@ -72,6 +73,7 @@ pub mod tool;
 pub mod view;
 pub mod words;
 
+pub use access::Access;
 pub use approval::canonical;
 pub use call::{Call, Caller, Context, Progress};
 pub use content::{Block, BlockKind, Content};
@@ -92,12 +94,12 @@ pub use peer::{Peer, PeerError, Question};
 pub use permit::{Missing, Network, Permit, Reads};
 pub use profile::{Audit, ChainSettings, ListedLink, MiddlewareTable, Mode, Profile, Profiles};
 pub use registry::Change;
-pub use schema::{Schema, SchemaError};
+pub use schema::{Schema, SchemaError, Violation};
 pub use selection::{Namespace, Selection, ToolPattern};
 pub use source::{ErrorType, Problem, Rank, Scope, Severity, SourceKey, SourceKind, Update};
 pub use standing::{Health, Standing, Status};
 pub use surface::{Surface, SurfaceRule};
-pub use tool::{Access, LastWord, Pending, Run, Spec, Tool, ToolName, Walled};
+pub use tool::{LastWord, Pending, Run, Spec, Tool, ToolName, Walled};
 pub use view::{Answer, View};
 
 /// A boxed future: the chain is a slice of trait objects, so each link gives one of these.

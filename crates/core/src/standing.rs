@@ -10,17 +10,20 @@ pub enum Status {
     Unavailable,
     Untrusted,
     Denied,
+    /// It is not told of until a person wants it.
+    Off,
     /// Its process died too often in a row. A call still tries one start.
     Error,
 }
 
 impl Status {
-    pub const ALL: [Status; 6] = [
+    pub const ALL: [Status; 7] = [
         Status::Active,
         Status::Loading,
         Status::Unavailable,
         Status::Untrusted,
         Status::Denied,
+        Status::Off,
         Status::Error,
     ];
 
@@ -31,6 +34,7 @@ impl Status {
             Status::Unavailable => "unavailable",
             Status::Untrusted => "untrusted",
             Status::Denied => "denied",
+            Status::Off => "off",
             Status::Error => "error",
         }
     }

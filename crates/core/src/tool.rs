@@ -11,8 +11,8 @@ use crate::grant::REGISTERED;
 use crate::options::{Annotations, Permissions, Retries, SandboxOptions};
 use crate::standing::{Health, Standing, Status};
 use crate::{
-    BoxFuture, Call, CallError, CallResult, Hidden, Json, Object, Permit, Reads, Schema, Scope,
-    SourceKind, Ungranted,
+    Access, BoxFuture, Call, CallError, CallResult, Hidden, Json, Object, Permit, Reads, Schema,
+    Scope, SourceKind,
 };
 
 /// The longest name a tool may have.
@@ -200,30 +200,6 @@ impl Spec {
     }
 }
 
-/// May this tool run at all, before any single call is looked at?
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Access {
-    Open,
-    /// The project it belongs to was not trusted.
-    Untrusted {
-        project: PathBuf,
-        /// Why nobody knows whether it was, if so.
-        unknown: Option<String>,
-    },
-    /// It declares something beyond the default policy that hasn't been granted.
-    NeedsGrant(Ungranted),
-}
-
-impl Access {
-    /// Nobody said yes to this project.
-    pub fn untrusted(project: impl Into<PathBuf>) -> Access {
-        Access::Untrusted {
-            project: project.into(),
-            unknown: None,
-        }
-    }
-}
-
 /// What keeps a tool from what it may not do, in words for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Walled {
@@ -375,13 +351,21 @@ impl Tool {
     }
 
     /// What tells it from others of its name: its file, or what it comes from where that is no file, such as the store.
-    /// None where no text can say that, and of built-in tools, whose names nobody else has.
+    /// None where no text can say that, and of built-in tools that need no grant.
+    ///
+    /// The module of a built-in tool is [`crate::grant::BUILTIN`].
     pub fn origin(&self) -> Option<&str> {
         match &self.file {
             Some(file) => file.to_str(),
             None if self.source == SourceKind::Registered => Some(REGISTERED),
-            None => (self.source != SourceKind::Builtin).then_some(self.module.as_str()),
+            None if self.source == SourceKind::Builtin && self.asks.is_empty() => None,
+            None => Some(self.module.as_str()),
         }
+    }
+
+    /// Is nobody told of it until a person wants it?
+    pub fn is_off(&self) -> bool {
+        matches!(self.access, Access::Off(_))
     }
 
     /// The name under which agents see it over MCP.
@@ -397,6 +381,7 @@ impl Tool {
             Access::Open => Status::Active,
             Access::Untrusted { .. } => Status::Untrusted,
             Access::NeedsGrant(_) => Status::Denied,
+            Access::Off(_) => Status::Off,
         }
     }
 

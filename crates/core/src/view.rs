@@ -130,15 +130,15 @@ impl View {
         self.tools.values()
     }
 
-    /// The tools that agents see in lists, sorted by name: all but those that wait for trust.
+    /// The tools that agents see in lists, sorted by name: all but those that wait for trust, or for somebody to want them.
     pub fn listed(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        let waits = |tool: &Tool| matches!(tool.access, Access::Untrusted { .. });
-        self.tools().filter(move |tool| !waits(tool))
+        self.tools()
+            .filter(|tool| !waits_for_trust(tool) && !tool.is_off())
     }
 
     /// How many tools wait for trust.
     pub fn waiting(&self) -> usize {
-        self.len() - self.listed().count()
+        self.tools().filter(|tool| waits_for_trust(tool)).count()
     }
 
     /// Differs when an agent would read another list.
@@ -154,6 +154,11 @@ impl View {
 
     pub fn len(&self) -> usize {
         self.tools.len()
+    }
+
+    /// How many tools there are for whoever asks, without those that are off.
+    pub fn count(&self) -> usize {
+        self.tools().filter(|tool| !tool.is_off()).count()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -204,9 +209,10 @@ impl View {
         }
     }
 
-    /// How many tools each source gives, in the sources' order.
+    /// How many tools each source gives, in the sources' order, without those that are off.
     pub fn counts_by_source(&self) -> Vec<(SourceKind, usize)> {
-        let count = |kind| self.tools().filter(|tool| tool.source == kind).count();
+        let of = |kind, tool: &Tool| tool.source == kind && !tool.is_off();
+        let count = |kind| self.tools().filter(|tool| of(kind, tool)).count();
         SourceKind::ALL
             .into_iter()
             .map(|kind| (kind, count(kind)))
@@ -261,6 +267,10 @@ impl View {
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
         scored.into_iter().take(3).map(|(_, name)| name).collect()
     }
+}
+
+fn waits_for_trust(tool: &Tool) -> bool {
+    matches!(tool.access, Access::Untrusted { .. })
 }
 
 impl std::fmt::Debug for View {

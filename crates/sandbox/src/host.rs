@@ -39,6 +39,13 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
+    fn of(tls: bool) -> Transport {
+        match tls {
+            true => Transport::Connect,
+            false => Transport::Plain,
+        }
+    }
+
     pub(crate) fn usual_port(self) -> u16 {
         match self {
             Transport::Connect => 443,
@@ -139,6 +146,16 @@ impl fmt::Display for HostRule {
 }
 
 impl HostRule {
+    /// May the crib itself send a request to a host of this name or address, over TLS or in the open?
+    pub fn permits(&self, host: &str, port: u16, tls: bool) -> bool {
+        self.allows(host, port, Transport::of(tls))
+    }
+
+    /// May it send one to this very address, private as it may be?
+    pub fn permits_address(&self, address: IpAddr, port: u16, tls: bool) -> bool {
+        self.lists(address, port, Transport::of(tls))
+    }
+
     /// Whether a request to this name or address and port is meant by the rule.
     pub(crate) fn allows(&self, host: &str, port: u16, way: Transport) -> bool {
         let host = plain_name(host);

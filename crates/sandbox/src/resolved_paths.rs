@@ -68,13 +68,7 @@ impl ResolvedPaths {
     ) -> Result<ResolvedPaths, CannotConfine> {
         let mut resolver = Resolver::new(home, policy.within.as_deref());
         let mut ground = ResolvedPaths::default();
-        let mut write = BTreeSet::new();
-        for path in &policy.write {
-            match resolver.granted(path)? {
-                Some(spot) => _ = write.insert(spot),
-                None => ground.unmade.push(path.clone()),
-            }
-        }
+        let write = ground.open_for_writing(policy, &mut resolver)?;
         let mut read = BTreeSet::new();
         for path in &policy.granted {
             read.extend(resolver.granted(path)?);
@@ -100,6 +94,36 @@ impl ResolvedPaths {
         ground.put_aside(policy, &write, &hide, home)?;
         ground.hide()?;
         Ok(ground)
+    }
+
+    /// What is written alone, for who starts no program.
+    pub(crate) fn written(
+        policy: &Policy,
+        home: Option<&Path>,
+    ) -> Result<ResolvedPaths, CannotConfine> {
+        let mut resolver = Resolver::new(home, policy.within.as_deref());
+        let mut paths = ResolvedPaths::default();
+        let write = paths.open_for_writing(policy, &mut resolver)?;
+        paths.write = outermost(write.clone(), &[], &[]);
+        paths.refuse_never(policy, &write)?;
+        paths.put_aside(policy, &write, &[], home)?;
+        Ok(paths)
+    }
+
+    /// What was granted to be written; what is not there yet is noted.
+    fn open_for_writing(
+        &mut self,
+        policy: &Policy,
+        resolver: &mut Resolver,
+    ) -> Result<BTreeSet<Spot>, CannotConfine> {
+        let mut write = BTreeSet::new();
+        for path in &policy.write {
+            match resolver.granted(path)? {
+                Some(spot) => _ = write.insert(spot),
+                None => self.unmade.push(path.clone()),
+            }
+        }
+        Ok(write)
     }
 
     /// Nobody grants what would change the walls themselves, nor to read what is kept there of others.

@@ -87,6 +87,12 @@ impl Code {
         }
     }
 
+    /// What is the crib's own, by where it really is: nobody reads it in a folder that it lies in.
+    pub fn hidden(&self) -> Vec<PathBuf> {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        self.never.iter().map(real).collect()
+    }
+
     /// The same walls, which keep all of this unwritten, and what is the crib's own unread.
     pub fn guarded(&self, confinement: Confinement) -> Confinement {
         match confinement {

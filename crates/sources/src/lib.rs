@@ -19,6 +19,7 @@ mod denied;
 mod description;
 mod directory;
 mod entry;
+pub mod examples;
 mod executable;
 mod fields;
 mod folders;
@@ -27,12 +28,14 @@ pub mod install;
 mod made_up;
 mod options;
 mod origin;
+mod outbound;
 pub mod permits;
 mod place;
 pub mod plugin;
 mod process;
 mod put_off;
 pub mod registered;
+pub mod remotes;
 mod safe;
 pub mod script;
 mod shell_script;
@@ -74,7 +77,7 @@ pub fn all(needs: Needs) -> Vec<Box<dyn source::Source>> {
         registered,
     } = needs;
     vec![
-        Box::new(builtin::BuiltinSource(place.clone())),
+        Box::new(builtin::BuiltinSource::new(place.clone())),
         Box::new(folders::FolderSource::new(place.clone(), last_good)),
         Box::new(registered::RegisteredSource::new(
             registrations,

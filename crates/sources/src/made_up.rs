@@ -30,7 +30,9 @@ impl MadeUp {
     }
 
     fn tool() -> Arc<Tool> {
-        let mut tool = builtin::load(&place(None), None).tools.remove(0);
+        let mut tool = builtin::load(&place(None), &Configuration::default())
+            .tools
+            .remove(0);
         let far = Arc::make_mut(&mut tool);
         far.spec.name = ToolName::new("far_away").unwrap();
         far.source = SourceKind::Executable;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
-use toolcrib_core::store::{Descriptions, Forgetful};
+use toolcrib_core::store::{Descriptions, Forgetful, Todos, TodosInMemory};
 use toolcrib_core::{Events, Grants, Outputs};
 use toolcrib_sandbox::{Environment, Launcher};
 
@@ -27,6 +28,8 @@ pub struct Place {
     pub outputs: Arc<dyn Outputs>,
     pub workers: Workers,
     pub descriptions: Arc<dyn Descriptions>,
+    /// What agents have to do.
+    pub todos: Arc<dyn Todos>,
     /// The crib's own variables, of which a tool gets those that it was granted.
     pub variables: Arc<BTreeMap<String, String>>,
     /// Where secrets are read.
@@ -41,6 +44,8 @@ pub struct Place {
     pub installs: Installs,
     /// Which failures of earlier processes count.
     pub forgiven: Forgiven,
+    /// Do examples decide whether a changed file goes live?
+    pub gate: Arc<AtomicBool>,
     /// What was granted, as it stands now. Only [`crate::Sources::regrant`] changes it later.
     pub grants: watch::Sender<Arc<Grants>>,
     /// The address the crib itself listens on, once it does: no tool may call back into it.
@@ -70,6 +75,7 @@ impl Place {
             outputs,
             workers,
             descriptions: Arc::new(Forgetful),
+            todos: Arc::new(TodosInMemory::default()),
             variables: Arc::default(),
             safe: Arc::new(safe),
             walls: Walls::default(),
@@ -77,6 +83,7 @@ impl Place {
             scripts: Scripts::new(ScriptSettings::default()),
             installs: Installs::default(),
             forgiven: Forgiven::default(),
+            gate: Arc::default(),
             grants: watch::Sender::new(Arc::default()),
             own_address: Arc::new(OnceLock::new()),
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use toolcrib_core::{BoxFuture, Update};
 
 use crate::Folder;
+use crate::remotes::Remotes;
 
 /// Should changes be followed, or is one answer enough?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Configuration {
     pub registered: bool,
     /// The built-in tools there are, by name; all of them where nothing is said.
     pub builtins: Option<Vec<String>>,
+    /// The servers elsewhere that built-in tools may use.
+    pub remotes: Remotes,
 }
 
 /// What a source found: the whole present content of each of its parts that is different.

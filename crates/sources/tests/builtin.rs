@@ -4,20 +4,46 @@
 
 mod support;
 
+#[path = "builtin/fetch_page.rs"]
+mod fetch_page;
 #[path = "builtin/file_reader.rs"]
 mod file_reader;
 #[path = "builtin/git.rs"]
 mod git;
 #[path = "builtin/hostile.rs"]
 mod hostile;
+#[path = "builtin/read_file.rs"]
+mod read_file;
 #[path = "builtin/read_output.rs"]
 mod read_output;
+#[path = "builtin/search_code.rs"]
+mod search_code;
+#[path = "builtin/send_email.rs"]
+mod send_email;
+#[path = "builtin/send_webhook.rs"]
+mod send_webhook;
+#[path = "builtin/todo_write.rs"]
+mod todo_write;
 #[path = "builtin/trap.rs"]
 mod trap;
+#[path = "builtin/web_search.rs"]
+mod web_search;
+#[path = "builtin/write_file.rs"]
+mod write_file;
 
 use serde_json::json;
 use support::World;
 use toolcrib_core::{Access, ErrorCode, SourceKind};
+
+/// What agents are not told of until a person wants it.
+const OFF: [&str; 5] = [
+    "fetch-page",
+    "send-email",
+    "send-webhook",
+    "web-search",
+    "write-file",
+];
+const LOOKS_ELSEWHERE: [&str; 2] = ["fetch-page", "web-search"];
 
 #[tokio::test]
 async fn all_are_listed_annotated_and_described() {
@@ -29,21 +55,41 @@ async fn all_are_listed_annotated_and_described() {
         assert_eq!(
             names,
             [
+                "fetch-page",
                 "file-reader",
                 "git-diff-summary",
                 "git-status",
+                "read-file",
                 "read-output",
-                "workspace-info"
+                "search-code",
+                "send-email",
+                "send-webhook",
+                "todo-write",
+                "web-search",
+                "workspace-info",
+                "write-file",
             ]
         );
+        let listed: Vec<&str> = view.listed().map(|tool| tool.name()).collect();
+        assert!(OFF.iter().all(|off| !listed.contains(off)), "{listed:?}");
+        assert_eq!(listed.len() + OFF.len(), names.len());
         for tool in view.tools() {
             let words = tool.spec.description.split_whitespace().count();
             assert!((8..=20).contains(&words), "{}: {words} words", tool.name());
-            assert_eq!(
-                (tool.source, &tool.access),
-                (SourceKind::Builtin, &Access::Open)
-            );
-            assert_eq!(tool.spec.annotations.read_only_hint, Some(true));
+            assert_eq!(tool.source, SourceKind::Builtin);
+            let off = matches!(tool.access, Access::Off(_));
+            assert_eq!(off, OFF.contains(&tool.name()), "{}", tool.name());
+            let annotations = &tool.spec.annotations;
+            let acts = OFF.contains(&tool.name()) && !LOOKS_ELSEWHERE.contains(&tool.name());
+            let looks = !acts && tool.name() != "todo-write";
+            assert_eq!(annotations.read_only_hint, Some(looks), "{}", tool.name());
+            for hint in [
+                annotations.idempotent_hint,
+                annotations.destructive_hint,
+                annotations.open_world_hint,
+            ] {
+                assert!(hint.is_some(), "{}", tool.name());
+            }
             assert_eq!(
                 tool.spec.input_schema.value()["additionalProperties"],
                 false
@@ -67,6 +113,8 @@ async fn without_a_project_they_say_so() {
         ("git-status", json!({"path": "x"})),
         ("git-diff-summary", json!({})),
         ("file-reader", json!({"path": "x"})),
+        ("read-file", json!({"path": "x"})),
+        ("search-code", json!({"query": "x"})),
     ];
     for (tool, arguments) in calls {
         let error = world.call(tool, arguments).await.unwrap_err();

@@ -10,7 +10,8 @@ use toolcrib_core::permit::presets::{PRESETS, Preset};
 use toolcrib_core::permit::{limits, secret_name};
 use toolcrib_core::words::CommandLine;
 use toolcrib_core::{
-    Access, Binding, CallError, Crib, ErrorCode, Grant, Hint, Network, NewGrant, Permit, Tool,
+    Access, Binding, CallError, Crib, ErrorCode, Grant, Hint, Network, NewGrant, Permit,
+    SourceKind, Tool,
 };
 use toolcrib_sources::{HostPattern, Place, Sources, permits};
 use toolcrib_store::GrantBook;
@@ -62,7 +63,7 @@ impl Grantor {
             }
         }
         if wanted.all {
-            permit = permit.join(&tool.asks);
+            permit = permit.join(&self.asked(tool));
         }
         for name in &wanted.preset {
             permit = permit.join(&self.preset(name)?);
@@ -90,6 +91,17 @@ impl Grantor {
         let given = self.book()?.add_all(new).await.map_err(refused)?;
         self.catch_up().await;
         Ok(given)
+    }
+
+    /// What a tool asks for. A built-in tool is the same in every project, and is granted something in this one.
+    fn asked(&self, tool: &Tool) -> Permit {
+        let project = self.project.as_deref();
+        match tool.source {
+            SourceKind::Builtin => tool
+                .asks
+                .with_paths(|path| permits::absolute(project, path)),
+            _ => tool.asks.clone(),
+        }
     }
 
     pub async fn take(&self, id: &str) -> Result<(), CallError> {
@@ -193,7 +205,7 @@ fn of(tool: &Tool, permit: Permit, follow: bool) -> Result<NewGrant, CallError> 
     }
     let Some(origin) = tool.origin() else {
         return Err(bad(format!("nothing can be granted to `{name}`"))
-            .hint("a built-in tool needs no grant; a file must have a path that is UTF-8"));
+            .hint("this built-in tool needs no grant; a file must have a path that is UTF-8"));
     };
     if permit.is_empty() {
         return Err(bad(format!("there is nothing to grant to `{name}`")).hint(

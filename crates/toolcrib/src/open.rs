@@ -198,6 +198,7 @@ fn configuration(settings: &Settings) -> Configuration {
         folders: settings.folders.clone(),
         registered: settings.custom_tools_enabled,
         builtins: settings.builtins.clone(),
+        remotes: settings.remotes.clone(),
     }
 }
 
@@ -288,10 +289,12 @@ impl Opened {
             workers,
             safe: Arc::new(safe),
             descriptions: Arc::new(DescriptionFiles::in_folder(&cache)),
+            todos: store.clone(),
             forgiven: Forgiven::in_folder(&cache),
             scripts: scripts(&env, &settings, cache.clone()),
             variables,
             walls: settings.walls.clone(),
+            gate: Arc::new(settings.gate.into()),
             code: Arc::new(code(&env, &data)?),
             grants: watch::Sender::new(Arc::new(store.grants().await)),
             ..Place::new(root.map(Arc::from), launcher, environment, outputs.clone())

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 
 mod follow;
 mod known;
+mod todos;
 
 use known::LastKnown;
 pub use known::Trust;

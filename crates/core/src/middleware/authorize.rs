@@ -59,6 +59,7 @@ pub(super) fn refusal(call: &Call) -> Option<CallError> {
             )
         }
         Access::NeedsGrant(ungranted) => Some(ungranted_tool(name, ungranted)),
+        Access::Off(error) => Some((**error).clone()),
     }
 }
 

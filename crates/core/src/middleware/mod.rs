@@ -35,6 +35,7 @@ mod pii;
 mod record;
 mod redact;
 mod refusal;
+mod rehearse;
 mod retry;
 mod slot;
 mod timeout;
@@ -44,6 +45,7 @@ mod validate;
 
 use names::nearest;
 pub(crate) use record::{record_given_up, record_unknown};
+pub use rehearse::rehearse;
 pub(crate) use trim::count_lines;
 pub use validate::validated;
 

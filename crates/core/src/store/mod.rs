@@ -4,6 +4,7 @@ mod approval;
 mod call_record;
 mod counters;
 mod custom_tool;
+mod todos;
 mod worker_memory;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ pub use approval::{
 pub use call_record::{CallBook, CallRecord, Level, Recorded, UNFINISHED};
 pub use counters::Counters;
 pub use custom_tool::{CustomTool, EnvVars, RegisteredHealth, RegisteredStatus, Registrations};
+pub use todos::{Todos, TodosInMemory};
 pub use worker_memory::{Descriptions, Forgetful, Logs};
 
 /// The last good text of each tool file, so that a broken save does not take a tool away, not even over a restart.

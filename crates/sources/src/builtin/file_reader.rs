@@ -11,7 +11,7 @@ use toolcrib_core::{
     Attachment, AttachmentKind, BoxFuture, Call, CallError, CallResult, Outcome, Run,
 };
 
-use super::{Builtin, number, project, text};
+use super::{Builtin, Effects, Switch, number, project, text};
 use crate::Place;
 use crate::beneath::{self, Opened};
 
@@ -35,6 +35,8 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
             "endLine": {"type": "integer", "minimum": 1, "description": "Last line to read, itself included."},
         }),
         required: &["path"],
+        effects: Effects::Looks,
+        switch: Switch::On,
         run: Arc::new(FileReader {
             place: place.clone(),
         }),
@@ -49,10 +51,11 @@ impl Run for FileReader {
 
 /// Lines from `first` to `last`, both included, counted from 1.
 #[derive(Debug, Clone, Copy)]
-struct Range {
-    first: u64,
-    last: u64,
-    asked: bool,
+pub(super) struct Range {
+    pub first: u64,
+    pub last: u64,
+    /// Did who calls name lines?
+    pub asked: bool,
 }
 
 impl FileReader {
@@ -174,15 +177,19 @@ fn attach(bytes: Vec<u8>, path: &str, range: Range, cut: bool) -> CallResult {
 
 /// The lines that were asked for.
 #[derive(Debug, PartialEq, Eq)]
-struct Excerpt {
-    bytes: Vec<u8>,
+pub(super) struct Excerpt {
+    pub bytes: Vec<u8>,
     /// Known when the end of the file was seen.
-    total_lines: Option<u64>,
+    pub total_lines: Option<u64>,
     /// There was more than may be held.
-    cut: bool,
+    pub cut: bool,
 }
 
-fn excerpt(mut file: impl Read, range: Range, given_up: impl Fn() -> bool) -> io::Result<Excerpt> {
+pub(super) fn excerpt(
+    mut file: impl Read,
+    range: Range,
+    given_up: impl Fn() -> bool,
+) -> io::Result<Excerpt> {
     let mut buffer = vec![0; 64 * 1_024];
     let mut bytes = Vec::new();
     // The line that the next byte belongs to, and whether it has begun.

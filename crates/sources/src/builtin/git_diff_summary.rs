@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{BoxFuture, Call, CallResult, Outcome, Run};
 
-use super::Builtin;
 use super::git::{NO_SUBMODULES, Repository};
+use super::{Builtin, Effects, Switch};
 use crate::Place;
 
 struct GitDiffSummary {
@@ -26,6 +26,8 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
             },
         }),
         required: &[],
+        effects: Effects::Looks,
+        switch: Switch::On,
         run: Arc::new(GitDiffSummary {
             place: place.clone(),
         }),

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolcrib_core::{BoxFuture, Call, CallResult, Outcome, Run};
 
 use super::git::{NO_SUBMODULES, Repository};
-use super::{Builtin, project, text};
+use super::{Builtin, Effects, Switch, project, text};
 use crate::{Place, beneath};
 
 struct GitStatus {
@@ -23,6 +23,8 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
             "path": {"type": "string", "description": "Only this subdirectory of the project."},
         }),
         required: &[],
+        effects: Effects::Looks,
+        switch: Switch::On,
         run: Arc::new(GitStatus {
             place: place.clone(),
         }),

@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 
 use super::find_in_output::{self, Kept};
-use super::{Builtin, number, text};
+use super::{Builtin, Effects, Switch, number, text};
 use crate::Place;
 
 /// A page stays below what the chain cuts at for its caller, its last line included.
@@ -40,6 +40,8 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
             },
         }),
         required: &["id"],
+        effects: Effects::Looks,
+        switch: Switch::On,
         run: Arc::new(ReadOutput {
             place: place.clone(),
         }),

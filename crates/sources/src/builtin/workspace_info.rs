@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{BoxFuture, Call, CallError, CallResult, ErrorCode, Outcome, Run};
 
-use super::Builtin;
 use super::git::{Repository, first_line};
+use super::{Builtin, Effects, Switch};
 use crate::Place;
 
 struct WorkspaceInfo {
@@ -20,6 +20,8 @@ pub(super) fn tool(place: &Arc<Place>) -> Builtin {
         description: "Tell the project's path, its git branch and commit, and its remote URL.",
         parameters: json!({}),
         required: &[],
+        effects: Effects::Looks,
+        switch: Switch::On,
         run: Arc::new(WorkspaceInfo {
             place: place.clone(),
         }),

@@ -14,6 +14,7 @@ use super::Needs;
 use super::draft::{Draft, once_good};
 use super::last_good::{may_stand_in, stand_in};
 use crate::description::{Afterwards, Description, Undescribed};
+use crate::examples;
 use crate::origin::Loaded;
 
 /// How many programs are asked at once what they are.
@@ -36,7 +37,9 @@ impl Draft {
             Description::Wanted { tool, problems }
             | Description::Remembered { tool, problems, .. } => (tool, problems),
             Description::Known(loaded) => {
-                self.description = Description::Known(self.proved(loaded).await);
+                let loaded = self.proved(loaded).await;
+                let loaded = self.tried(loaded, needs, afterwards).await;
+                self.description = Description::Known(loaded);
                 self.unproved = false;
                 return self;
             }
@@ -60,6 +63,7 @@ impl Draft {
         if let Some(file) = tool.file() {
             self.file = file.to_path_buf();
         }
+        loaded = self.tried(loaded, needs, afterwards).await;
         self.description = Description::Known(loaded.after(problems));
         self
     }
@@ -96,6 +100,32 @@ impl Draft {
             loaded.tools.clear();
             stand_in(&mut loaded, self.before.clone());
         }
+        loaded
+    }
+
+    /// Tries the examples of its tools, where those decide. If one no longer gives what it gave, nothing of the file takes over.
+    async fn tried(&self, mut loaded: Loaded, needs: &Needs, afterwards: Afterwards) -> Loaded {
+        let Some(served) = self.gate.as_ref().filter(|_| !self.stale) else {
+            return loaded;
+        };
+        let wrong = examples::first_wrong(&loaded.tools, &self.folder.path, &needs.place).await;
+        let (Some(wrong), Some(source)) = (wrong, loaded.tools.first().map(|tool| tool.source))
+        else {
+            return loaded;
+        };
+        let problem = Problem::error(
+            source,
+            ErrorType::Validation,
+            format!("its new version is held back: {wrong}"),
+        );
+        let hint = "fix it and save; or, if it is right as it is, correct or remove the example in `_examples`, and save the tool again";
+        loaded.problems.push(problem.hint(hint).file(&self.file));
+        loaded.tools.clear();
+        let good = match served.is_empty() {
+            true => self.last_good_tools(needs, afterwards).await,
+            false => served.clone(),
+        };
+        stand_in(&mut loaded, good);
         loaded
     }
 
@@ -398,6 +428,7 @@ mod tests {
             before: Vec::new(),
             unproved: false,
             patient: true,
+            gate: None,
         }
     }
 

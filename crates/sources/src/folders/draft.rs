@@ -14,7 +14,7 @@ use crate::entry::FileKind;
 use crate::executable::{self, MANIFEST, bundle, named};
 use crate::origin::Loaded;
 use crate::script::{self, Script};
-use crate::{Place, hex, plugin};
+use crate::{Place, examples, hex, plugin};
 
 /// An entry that reads differently than before, on its way to an update.
 pub(super) struct Draft {
@@ -37,6 +37,8 @@ pub(super) struct Draft {
     pub unproved: bool,
     /// May it be withheld, because it may be half of a save?
     pub patient: bool,
+    /// Do its examples decide whether it takes over? Then this is what goes on otherwise, if anything.
+    pub gate: Option<Vec<Arc<Tool>>>,
 }
 
 impl Draft {
@@ -66,6 +68,7 @@ impl Draft {
             before: Vec::new(),
             unproved: false,
             patient: false,
+            gate: None,
         };
         draft.lean_on_last_good(needs);
         draft
@@ -127,6 +130,14 @@ impl Draft {
         let served = before.iter().any(|tool| tool.pending.is_none());
         self.unproved = known && served;
         self.before = before;
+    }
+
+    /// Its examples decide whether it takes over from these.
+    pub fn is_gated(&mut self, served: Vec<Arc<Tool>>) {
+        if let Description::Known(loaded) = &self.description {
+            self.unproved |= loaded.tools.iter().any(examples::may_try);
+        }
+        self.gate = Some(served);
     }
 
     /// What the catalog gets until it is known what the entry has: what was known last, or what its text tells.

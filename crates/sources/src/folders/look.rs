@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
@@ -19,6 +20,7 @@ use super::without_tools::WithoutTools;
 use super::{Folder, Needs, key};
 use crate::Place;
 use crate::description::Description;
+use crate::examples;
 
 /// How many folders inside a tools folder are watched.
 const MAX_INNER: usize = 512;
@@ -132,6 +134,10 @@ impl WatchedFolder {
         if patient {
             draft.takes_over(standing.map_or_else(Vec::new, |standing| standing.tools.clone()));
         }
+        // Where one look is all there is, nothing runs for it.
+        if needs.patient && needs.place.gate.load(Ordering::Relaxed) && self.has_examples(name) {
+            draft.is_gated(standing.map_or_else(Vec::new, |standing| standing.tools.clone()));
+        }
         if let Description::Known(loaded) = &draft.description
             && loaded.waits
             && let Some(known) = self.known.get_mut(name)
@@ -154,6 +160,11 @@ impl WatchedFolder {
             self.give(name, update, number, look);
         }
         look.questions.extend(news.draft);
+    }
+
+    /// Nothing of an entry that nobody trusts is run.
+    fn has_examples(&self, name: &str) -> bool {
+        self.folder.trusts(name) && examples::any(&self.folder.path)
     }
 
     fn news(&mut self, draft: Option<Draft>) -> News {

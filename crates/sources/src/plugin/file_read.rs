@@ -247,7 +247,7 @@ pub fn attachment(mime: &str, bytes: &[u8], name: Option<&str>) -> Attachment {
     }
 }
 
-fn mime_of(path: &str) -> &'static str {
+pub fn mime_of(path: &str) -> &'static str {
     let extension = path
         .rsplit_once('.')
         .map(|(_, extension)| extension.to_ascii_lowercase())

@@ -12,6 +12,11 @@ use toolcrib_core::{
     ToolName,
 };
 
+use std::io;
+use std::net::SocketAddr;
+
+use reqwest::StatusCode;
+
 use super::*;
 use crate::testing;
 

@@ -36,7 +36,9 @@ use toolcrib_core::{Access, ErrorType, Problem, SourceKind, Tool};
 use crate::fields::{Fields, Report, nearest};
 use crate::{Loaded, Origin, Place};
 use definition::Collection;
+pub(crate) use file_read::{attachment, mime_of};
 pub use reach::HostPattern;
+pub(crate) use reach::host_of;
 
 /// The largest file that is read as a plugin.
 pub const MAX_FILE: usize = 1_024 * 1_024;

@@ -261,7 +261,7 @@ fn needs(project: &Path, changes: Value) -> Vec<String> {
     match &loaded.tools[0].access {
         Access::Open => Vec::new(),
         Access::NeedsGrant(ungranted) => ungranted.needs.clone(),
-        Access::Untrusted { .. } => panic!("nobody said so"),
+        Access::Untrusted { .. } | Access::Off(_) => panic!("nobody said so"),
     }
 }
 

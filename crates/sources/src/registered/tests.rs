@@ -102,8 +102,10 @@ async fn a_store_that_takes_long_holds_up_nobody() {
     book.answers.send_replace(false);
     let (_ring, changes) = watch::channel(1);
     let registered = RegisteredSource::new(book.clone(), changes, crib.clone(), place.clone());
-    let list: Vec<Box<dyn Source>> =
-        vec![Box::new(BuiltinSource(place.clone())), Box::new(registered)];
+    let list: Vec<Box<dyn Source>> = vec![
+        Box::new(BuiltinSource::new(place.clone())),
+        Box::new(registered),
+    ];
     let configuration = Configuration {
         registered: true,
         ..Configuration::default()

@@ -1,16 +1,20 @@
 //! A small world for tests: a temporary project, a crib with the built-in tools, and plain git.
 
 mod lent;
+pub mod web;
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
-use toolcrib_core::{CallResult, Caller, Context, Crib, Outputs};
+use toolcrib_core::grant::BUILTIN;
+use toolcrib_core::{Binding, CallResult, Caller, Context, Crib, Grant, Grants, Outputs, Permit};
 use toolcrib_sandbox::{Command, Consent, Environment};
-use toolcrib_sources::{Place, builtin};
+use toolcrib_sources::remotes::Remotes;
+use toolcrib_sources::{Code, Configuration, Place, SecretSource, builtin};
 
 use lent::{Memory, launcher};
 
@@ -20,6 +24,7 @@ pub struct World {
     pub project: PathBuf,
     pub crib: Crib,
     environment: Environment,
+    place: Arc<Place>,
     _dir: tempfile::TempDir,
 }
 
@@ -41,21 +46,89 @@ impl World {
         ];
         let environment = Environment::from_vars(vars);
         let outputs: Arc<dyn Outputs> = Arc::new(Memory::default());
-        let place = Arc::new(Place::new(
+        let place = Place::new(
             choose(project.clone()).map(Into::into),
             launcher(),
             environment.clone(),
             outputs.clone(),
-        ));
+        );
+        let own = vec![root.join("own")];
+        let place = Arc::new(Place {
+            code: Arc::new(Code::new(own, Vec::new())),
+            ..place
+        });
         let crib = lent::crib(outputs);
-        crib.apply(vec![builtin::load(&place, None)]);
+        crib.apply(vec![builtin::load(&place, &Configuration::default())]);
         World {
             root,
             project,
             crib,
             environment,
+            place,
             _dir: dir,
         }
+    }
+
+    /// Grants a built-in tool these, as it is in every project.
+    pub fn grant(&self, tool: &str, permit: Permit) {
+        let grant = Grant {
+            id: "one".to_owned(),
+            tool: tool.to_owned(),
+            origin: BUILTIN.to_owned(),
+            binding: Binding::Content(format!("builtin:{tool}")),
+            permit,
+            created_ms: 0,
+        };
+        self.place
+            .grants
+            .send_replace(Arc::new(Grants::new([grant])));
+        self.configure(Remotes::default());
+    }
+
+    /// Names servers elsewhere for built-in tools, and where their secrets are.
+    pub fn configure(&self, remotes: Remotes) {
+        let configuration = Configuration {
+            remotes,
+            ..Configuration::default()
+        };
+        self.crib
+            .apply(vec![builtin::load(&self.place, &configuration)]);
+    }
+
+    /// Keeps a secret in a file that nobody else reads.
+    pub fn secret(&self, name: &str, value: &str) {
+        let file = self.root.join(format!("secret-{name}"));
+        std::fs::write(&file, value).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let sources = [(name.to_owned(), SecretSource::File(file))];
+        self.place.safe.set(sources.into());
+    }
+
+    /// Grants `write-file` these paths of the project.
+    pub fn writable(&self, paths: &[&str]) {
+        let write = paths.iter().map(|path| self.project.join(path));
+        let write = write.map(|path| path.display().to_string());
+        let permit = Permit {
+            write: write.collect(),
+            ..Permit::default()
+        };
+        self.grant("write-file", permit.tidy());
+    }
+
+    /// Says that a tool is made of these files of the project.
+    pub fn note(&self, files: &[&str]) {
+        self.place
+            .code
+            .note_real(files.iter().map(|file| self.project.join(file)));
+    }
+
+    /// Says that a tool would take code from this folder of the project.
+    pub fn hold(&self, folder: &str) {
+        self.place.code.hold(self.project.join(folder));
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.project.join(name)).unwrap()
     }
 
     /// A world whose project is a repository with `a.txt` and `b.txt` committed on `main`.
@@ -118,4 +191,22 @@ impl World {
         caller.agent = agent.into();
         lent::call(&self.crib, caller, Context::noop(), tool, arguments).await
     }
+}
+
+/// What Standard Webhooks have as the signature of a text, reckoned apart from the tool.
+pub fn hmac(secret: &str, text: &str) -> String {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use sha2::{Digest, Sha256};
+    let key = STANDARD
+        .decode(secret.strip_prefix("whsec_").unwrap())
+        .unwrap();
+    let padded = |with: u8| -> Vec<u8> {
+        let mut block = [0; 64];
+        block[..key.len()].copy_from_slice(&key);
+        block.iter().map(|byte| byte ^ with).collect()
+    };
+    let inner = Sha256::digest([padded(0x36), text.as_bytes().to_vec()].concat());
+    let outer = Sha256::digest([padded(0x5c), inner.to_vec()].concat());
+    format!("v1,{}", STANDARD.encode(outer))
 }

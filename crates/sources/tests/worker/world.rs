@@ -238,7 +238,7 @@ impl World {
             self.crib.clone(),
             self.place.clone(),
             vec![
-                Box::new(BuiltinSource(self.place.clone())),
+                Box::new(BuiltinSource::new(self.place.clone())),
                 Box::new(folders),
             ],
             configuration,

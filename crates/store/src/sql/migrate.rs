@@ -12,7 +12,7 @@ use super::tx::Tx;
 use super::value::{Line, values};
 use crate::file::hex;
 
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_grant_origins.sql"),
     include_str!("../../migrations/0003_trust_ownership.sql"),
@@ -21,6 +21,7 @@ const STEPS: [&str; 8] = [
     include_str!("../../migrations/0006_token_makers.sql"),
     include_str!("../../migrations/0007_limits.sql"),
     include_str!("../../migrations/0008_approvals.sql"),
+    include_str!("../../migrations/0009_todos.sql"),
 ];
 const KNOWN: u32 = STEPS.len() as u32;
 

@@ -19,6 +19,7 @@ mod grants;
 mod hash;
 mod marks;
 mod migrate;
+mod todos;
 mod tokens;
 mod trusted;
 mod tx;
@@ -44,6 +45,7 @@ pub use custom_tools::{CustomTools, ToolPage};
 pub use database_file::Making;
 pub use grants::GrantBook;
 pub use hash::{Signer, fingerprint, hmac_sha256, is_hmac_sha256, new_secret};
+use todos::TodoLists;
 pub use tokens::{NewToken, Token, Tokens, Verdict};
 pub use trusted::{TrustKind, TrustedPath};
 pub use url::{StoreUrl, StoreUrlError};
@@ -198,6 +200,10 @@ impl Store {
 
     pub fn trusted(&self) -> TrustedPaths {
         TrustedPaths::new(self.db())
+    }
+
+    pub fn todos(&self) -> TodoLists {
+        TodoLists::new(self.db())
     }
 
     pub fn tokens(&self) -> Tokens {

@@ -61,7 +61,8 @@ on_both! {
         grants_come_and_go
         trust_comes_and_goes_and_is_imported_once
         tokens_are_known_by_their_hash
-        what_a_token_made_ends_with_it;
+        what_a_token_made_ends_with_it
+        a_todo_list_is_one_threads_and_replaced;
     approvals:
         an_approval_goes_its_way_once
         the_same_call_finds_its_question

@@ -103,6 +103,7 @@ pub async fn an_older_store_is_brought_up(site: Site) {
         "ALTER TABLE calls DROP COLUMN decision",
         "DROP TABLE approvals",
         "DELETE FROM changes WHERE kind = 'approvals'",
+        "DROP TABLE todos",
         "CREATE TABLE outputs (id TEXT PRIMARY KEY)",
         "CREATE TABLE descriptions (key TEXT PRIMARY KEY)",
         "INSERT INTO trust (path, kind, since) VALUES ('/', 'project', 1)",
@@ -160,7 +161,7 @@ async fn set_format(site: &Site, format: &str) {
 }
 
 /// Changes the store behind its back; gives how many rows that touched.
-async fn by_hand(site: &Site, sql: &str) -> u64 {
+pub async fn by_hand(site: &Site, sql: &str) -> u64 {
     use sqlx::{AssertSqlSafe, Connection};
     let sql = AssertSqlSafe(sql.to_owned());
     if site.is_sqlite() {

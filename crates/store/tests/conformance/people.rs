@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use toolcrib_core::store::StoreError;
+use toolcrib_core::store::{StoreError, Todos};
 use toolcrib_core::{Binding, Network, NewGrant, Permit};
 use toolcrib_store::{NewToken, TrustBook, TrustKind, Verdict};
 
+use crate::opening::by_hand;
 use crate::support::Site;
 
 pub async fn grants_come_and_go(site: Site) {
@@ -165,4 +166,25 @@ pub async fn what_a_token_made_ends_with_it(site: Site) {
         .await
         .unwrap_err();
     assert!(matches!(late, StoreError::Missing { .. }), "{late:?}");
+}
+
+pub async fn a_todo_list_is_one_threads_and_replaced(site: Site) {
+    let store = site.open().await;
+    let todos = store.todos();
+    assert_eq!(todos.replace("a", "[1]").await.unwrap(), None);
+    assert_eq!(todos.replace("b", "[]").await.unwrap(), None);
+    let second = site.open().await;
+    let other = second.todos();
+    assert_eq!(
+        other.replace("a", "[2]").await.unwrap().as_deref(),
+        Some("[1]")
+    );
+    assert_eq!(
+        todos.replace("a", "[3]").await.unwrap().as_deref(),
+        Some("[2]")
+    );
+    // What nobody touched for a month is forgotten by whoever writes next.
+    by_hand(&site, "UPDATE todos SET updated_at = 1 WHERE thread = 'a'").await;
+    todos.replace("c", "[]").await.unwrap();
+    assert_eq!(todos.replace("a", "[]").await.unwrap(), None);
 }

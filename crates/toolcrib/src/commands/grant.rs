@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::Args;
 use serde::de::IgnoredAny;
 use serde_json::json;
-use toolcrib_core::ErrorCode;
-use toolcrib_core::grant::REGISTERED;
+use toolcrib_core::grant::{BUILTIN, REGISTERED};
 use toolcrib_core::words::{CommandLine, inline, line};
+use toolcrib_core::{ErrorCode, SourceKind};
 
 use super::reach::{Reach, segment};
 use super::{Done, Scene, Target};
@@ -228,7 +228,11 @@ async fn revoke(scene: &Scene, reach: &Reach, name: &str) -> Done {
 }
 
 fn origin(tool: ToolView) -> String {
-    tool.file.unwrap_or_else(|| REGISTERED.to_owned())
+    let kept = match tool.source == SourceKind::Builtin.as_str() {
+        true => BUILTIN,
+        false => REGISTERED,
+    };
+    tool.file.unwrap_or_else(|| kept.to_owned())
 }
 
 /// A tool that is not here may still have grants, under the place where it was.

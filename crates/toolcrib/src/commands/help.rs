@@ -23,7 +23,7 @@ macro_rules! guide {
     };
 }
 /// The guides, by the name of their file, and the protocol that programs speak.
-pub const GUIDES: [(&str, &str); 23] = [
+pub const GUIDES: [(&str, &str); 24] = [
     guide!("first-tool"),
     guide!("python-tool"),
     guide!("typescript-tool"),
@@ -35,6 +35,7 @@ pub const GUIDES: [(&str, &str); 23] = [
     guide!("build-tools"),
     guide!("sandbox"),
     guide!("scan"),
+    guide!("built-in-tools"),
     guide!("secrets"),
     guide!("agents"),
     guide!("profiles"),

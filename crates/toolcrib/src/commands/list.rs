@@ -9,11 +9,14 @@ use super::{Done, Scene, Target};
 use crate::printer::{BOLD, Column, DIM, GREEN, RED, YELLOW, plain};
 use crate::wire::{HealthView, ProblemList, ProblemView, ToolList, ToolView};
 
+/// The status of a built-in tool that nobody wanted yet.
+const OFF: &str = "off";
+
 /// List the tools there are, and what did not load
 #[derive(Debug, Args)]
 #[command(after_help = "Exits 1 when something did not load; `toolcrib errors` says why.")]
 pub struct List {
-    /// Also list files without a tool
+    /// Also list built-in tools that are off, and files without a tool
     #[arg(long)]
     pub all: bool,
     /// Print only the names, one per line
@@ -62,6 +65,11 @@ impl List {
             Column::cut("description"),
         ];
         printer.table(&columns, &rows.collect::<Vec<_>>());
+        for tool in list.tools.iter().filter(|tool| tool.status == OFF) {
+            let how = tool.needs.join("; ");
+            let (name, how) = (plain(&tool.name), plain(&how));
+            printer.line(format!("{DIM}{name} is off: {how}{DIM:#}"));
+        }
         for file in list.idle_files.iter().flatten() {
             printer.line(format!("{DIM}{} holds no tool{DIM:#}", plain(file)));
         }

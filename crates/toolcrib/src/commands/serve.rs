@@ -309,7 +309,7 @@ fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>
         let project = opened.project.as_ref().map(|project| &project.root);
         printer.json_line(
             &json!({"url": base, "mcp": format!("{base}/mcp"), "project": project, "trusted": opened.trust.is_trusted(),
-                                  "toolCount": view.len(), "login": login}),
+                                  "toolCount": view.count(), "login": login}),
         );
         return;
     }
@@ -331,7 +331,7 @@ fn banner(scene: &Scene, opened: &Opened, own: SocketAddr, login: Option<String>
         .filter(|(_, count)| *count > 0)
         .map(|(kind, count)| format!("{count} {}", kind.as_str()))
         .collect();
-    let tools = counted(view.len(), "tool");
+    let tools = counted(view.count(), "tool");
     printer.line(format!("  {tools} ({})", counts.join(", ")));
 }
 

@@ -16,6 +16,7 @@ use super::agents::{self, AgentSection};
 use super::approvals::ApprovalsSection;
 use super::audit::{AuditForm, AuditSection, either};
 use super::limits::LimitsSection;
+use super::remotes::{EmailSection, WebSearchSection, WebhookSection};
 use super::secrets::SecretSection;
 
 /// No settings are longer.
@@ -75,12 +76,21 @@ pub struct ConfigFile {
     /// What a finding of the scan of a tool file means: "warn" (it is reported) or "strict" (the file is not loaded). A
     /// project may only say "strict". Variable: TOOLCRIB_SCAN.
     pub scan: Option<ScanMode>,
+    /// What decides whether a changed tool file goes live: "examples" tries those of its tools that only read, and holds it
+    /// back if one no longer gives what it gave; "off" (the default). A project may only say "examples".
+    pub gate: Option<GateMode>,
     /// Whether tools are confined (true). User's file only; false is loud. Variable: TOOLCRIB_SANDBOX_ENABLED.
     pub sandbox_enabled: Option<bool>,
     /// What holds for one tool, by its name. User's file only.
     pub tools: Option<BTreeMap<String, ToolSection>>,
     /// Where each secret is stored that tools name as `secret://NAME`. User's file only.
     pub secrets: Option<BTreeMap<String, SecretSection>>,
+    /// Where `web-search` looks. User's file only.
+    pub web_search: Option<WebSearchSection>,
+    /// Whom `send-webhook` may tell, by name. User's file only.
+    pub webhooks: Option<BTreeMap<String, WebhookSection>>,
+    /// Who sends mail for `send-email`. User's file only.
+    pub email: Option<EmailSection>,
     /// Milliseconds between two health checks of a running worker (60000). User's file only.
     /// Variable: TOOLCRIB_HEALTH_CHECK_INTERVAL.
     #[schemars(range(min = 100))]
@@ -165,6 +175,14 @@ pub enum SandboxMode {
 pub enum ScanMode {
     Warn,
     Strict,
+}
+
+/// What decides whether a changed tool file goes live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GateMode {
+    Off,
+    Examples,
 }
 
 /// How much of large outputs is kept.

@@ -12,7 +12,8 @@ mod output_limit;
 pub mod private;
 mod profiles;
 pub mod project;
-pub mod secrets;
+pub mod remotes;
+mod secrets;
 mod settings;
 mod tighten;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use toolcrib_core::{Audit, Limits, OutputRules, Scope};
 use toolcrib_sandbox::Consent;
 use toolcrib_sources::builtin::NAMES;
+use toolcrib_sources::remotes::Remotes;
 use toolcrib_sources::script::Scan;
 use toolcrib_sources::worker::WorkerBudget;
 use toolcrib_sources::{Folder, SecretSources, Walls};
@@ -15,13 +16,13 @@ use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 use super::agents::{AgentSettings, agents};
 use super::approvals::{ApprovalSettings, approval_settings};
 use super::audit::AuditMode;
-use super::file::{self, ConfigFile, SandboxMode, ScanMode};
+use super::file::{self, ConfigFile, GateMode, SandboxMode, ScanMode};
 use super::folders::{expand, folders};
 use super::limits::limits;
 use super::output_limit::output_rules;
 use super::private::{check_named, real, user_config};
 use super::tighten::{at_most, tightening_only};
-use super::{ConfigError, Project, project_config, secrets};
+use super::{ConfigError, Project, project_config, remotes, secrets};
 use crate::env::{self, Env};
 
 /// What flags say; they come last.
@@ -59,10 +60,14 @@ pub struct Settings {
     /// What runs TypeScript and JavaScript tool files.
     pub javascript: Option<String>,
     pub scan: Scan,
+    /// Do examples decide whether a changed file goes live?
+    pub gate: bool,
     /// Which tools are confined.
     pub walls: Walls,
     /// Where each secret lies.
     pub secrets: SecretSources,
+    /// The servers elsewhere that built-in tools may use.
+    pub remotes: Remotes,
     pub outputs: OutputLimits,
     /// How much text is handed over at once.
     pub output_limit: OutputRules,
@@ -121,6 +126,8 @@ impl Settings {
             custom_tools_enabled: _,
             builtins: _,
             secrets: _,
+            remotes: _,
+            gate: _,
             audit: _,
             output_limit: _,
             limits: _,
@@ -220,10 +227,12 @@ impl Settings {
                 .map(str::to_owned)
                 .or(user.javascript.clone()),
             scan: scan(env, &user, &own)?,
+            gate: [user.gate, own.gate].contains(&Some(GateMode::Examples)),
             walls: walls(env, &user)?,
             secrets: secrets::sources(&user.secrets.clone().unwrap_or_default(), |path| {
                 expand(env, path)
             })?,
+            remotes: remotes::remotes(&user)?,
             outputs: output_limits(&user, &own),
             output_limit: output_rules(&user, &own),
             limits: limits(&user),

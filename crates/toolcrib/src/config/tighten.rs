@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use super::ConfigError;
 use super::agents::ModeWord;
-use super::file::{ConfigFile, ScanMode};
+use super::file::{ConfigFile, GateMode, ScanMode};
 
 /// A project may lower a limit, never raise it.
 pub(super) fn at_most(limit: u64, own: Option<u64>) -> u64 {
@@ -37,7 +37,7 @@ pub(super) fn tightening_only(path: &Path, own: ConfigFile) -> Result<ConfigFile
 
 /// Each thing that a project may not say, whether it does, and why it may not.
 #[rustfmt::skip]
-fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 20] {
+fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 24] {
     let limits = own.output_limit.as_ref();
     let by_name = limits.is_some_and(|limits| limits.clients.is_some() || limits.agents.is_some());
     let opens = own.agents.iter().flatten().any(|(_, agent)| agent.mode == Some(ModeWord::Primary));
@@ -53,8 +53,12 @@ fn loosening(own: &ConfigFile) -> [(bool, &'static str, &'static str); 20] {
         (own.sandbox_enabled.is_some(), "sandbox_enabled", "a project may not decide whether its tools are confined"),
         (own.tools.is_some(), "tools", "a project may not decide what its tools may do"),
         (own.secrets.is_some(), "secrets", "a project may not decide which of your secrets are read"),
+        (own.web_search.is_some(), "web_search", "a project may not decide who learns what you search for"),
+        (own.webhooks.is_some(), "webhooks", "a project may not decide who is sent messages"),
+        (own.email.is_some(), "email", "a project may not decide who sends your mail, and to whom"),
         (own.javascript.is_some(), "javascript", "a project may not decide what runs your own tools"),
         (own.scan == Some(ScanMode::Warn), "scan = \"warn\"", "a project may only say \"strict\""),
+        (own.gate == Some(GateMode::Off), "gate = \"off\"", "a project may only say \"examples\""),
         (own.worker_idle.is_some(), "worker_idle", "a project may not decide how long workers are kept"),
         (own.health_check_interval.is_some(), "health_check_interval", "a project may not decide how often workers are asked"),
         (own.host.is_some(), "host", "a project may not decide where the crib listens"),

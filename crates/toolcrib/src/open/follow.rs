@@ -191,6 +191,8 @@ impl<'a> Follower<'a> {
         opened.crib.set_profiles(profiles(&settings));
         self.configuration = super::configuration(&settings);
         opened.place.safe.set(settings.secrets);
+        let gate = &opened.place.gate;
+        gate.store(settings.gate, std::sync::atomic::Ordering::Relaxed);
         None
     }
 

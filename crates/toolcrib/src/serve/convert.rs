@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use toolcrib_core::{
     Attachment, AttachmentKind, Block, CallError, Content, ErrorCode, Json, Object, Outcome,
-    OutputLimit, Tool, View,
+    OutputLimit, SourceKind, Tool, View,
 };
 
 use crate::surface::ClientIds;
@@ -19,6 +19,13 @@ pub const TTL_MS: u64 = 60_000;
 /// The `tools` of a `tools/list` result, sorted by name.
 pub fn tools(view: &View) -> Vec<Value> {
     view.listed().map(|one| tool(one)).collect()
+}
+
+/// The same for a client that has a list of its own of what is to be done, which would compete with ours.
+pub fn tools_without_todo_list(view: &View) -> Vec<Value> {
+    let ours = |tool: &Tool| tool.source == SourceKind::Builtin && tool.name() == "todo-write";
+    let others = view.listed().filter(|tool| !ours(tool));
+    others.map(|one| tool(one)).collect()
 }
 
 /// A tool as lists have it.

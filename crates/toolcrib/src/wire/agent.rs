@@ -111,6 +111,7 @@ impl PassView {
                 Access::Open => "it may run".to_owned(),
                 Access::Untrusted { .. } => "it is denied: its project is not trusted".to_owned(),
                 Access::NeedsGrant(_) => "it is denied: it needs a grant".to_owned(),
+                Access::Off(error) => format!("it is refused: {}", error.message),
             },
             "its arguments must fit the input schema".to_owned(),
             format!(
@@ -151,6 +152,7 @@ fn reason(view: &View, tool: &Tool) -> Option<String> {
     }
     match tool.access {
         Access::Untrusted { .. } => Some("its project is not trusted".to_owned()),
+        Access::Off(_) => Some("it is off until it is granted or set up".to_owned()),
         Access::Open | Access::NeedsGrant(_) => None,
     }
 }

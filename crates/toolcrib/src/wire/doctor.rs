@@ -91,6 +91,10 @@ fn waits(tool: &Tool) -> Option<String> {
             let grant = CommandLine::new("toolcrib grant").operand(tool.name());
             Some(format!("it needs a grant (`{}`)", grant.switch("--all")))
         }
+        Access::Off(error) => Some(match &error.hint {
+            Some(hint) => format!("{}: {hint}", error.message),
+            None => error.message.clone(),
+        }),
     }
 }
 

@@ -106,7 +106,7 @@ impl ReloadView {
         let broken = |problem: &Problem| problem.severity == Severity::Error;
         ReloadView {
             success: !view.problems().iter().any(broken),
-            tool_count: view.len(),
+            tool_count: view.count(),
             errors: view.problems().iter().map(ProblemView::from).collect(),
             added: shown(change.added),
             changed: shown(change.changed),

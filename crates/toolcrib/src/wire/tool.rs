@@ -55,7 +55,7 @@ pub struct ToolView {
     /// The paths of the project that it reads without a grant, where that is not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Vec<String>>,
-    /// What it declares and has not been granted yet.
+    /// What it declares and has not been granted yet; of a built-in tool that is off, what to do first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// What it may do beyond the default, because it was granted.
@@ -64,7 +64,7 @@ pub struct ToolView {
     /// What a call would pass, where the tool is shown for one agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PassView>,
-    /// `active`, `loading`, `untrusted`, `denied` or `error`.
+    /// `active`, `loading`, `untrusted`, `denied`, `off` or `error`.
     #[schema(example = "active")]
     pub status: String,
     #[schema(example = "unknown")]
@@ -80,6 +80,7 @@ impl From<&Tool> for ToolView {
         let spec = &tool.spec;
         let needs = match &tool.access {
             Access::NeedsGrant(ungranted) => ungranted.needs.clone(),
+            Access::Off(error) => error.hint.iter().map(ToString::to_string).collect(),
             Access::Open | Access::Untrusted { .. } => Vec::new(),
         };
         let timeout = spec
@@ -193,7 +194,7 @@ pub struct ToolList {
     pub counts: BTreeMap<String, usize>,
     /// How many tools fit the filters, on all pages together.
     pub count: usize,
-    /// Files in tools folders without a tool, if `idle` asks for them.
+    /// Files in tools folders without a tool, if `idle` asks for them; then `tools` has those that are off, too.
     #[serde(rename = "idleFiles", default, skip_serializing_if = "Option::is_none")]
     pub idle_files: Option<Vec<String>>,
 }
@@ -226,14 +227,14 @@ impl ToolList {
 
 impl From<&View> for ToolList {
     fn from(view: &View) -> ToolList {
-        ToolList::new(view, |_| true, 0, None)
+        ToolList::new(view, |tool| !tool.is_off(), 0, None)
     }
 }
 
 fn counts(view: &View) -> BTreeMap<String, usize> {
     let by_source = view.counts_by_source().into_iter();
     let named = by_source.map(|(source, count)| (source.as_str().to_owned(), count));
-    std::iter::once(("total".to_owned(), view.len()))
+    std::iter::once(("total".to_owned(), view.count()))
         .chain(named)
         .collect()
 }

@@ -91,7 +91,7 @@ fn json_is_printed_for_programs_errors_included() {
     let world = World::trusted();
     assert_eq!(
         world.run(&["list", "--json"]).exits(0).json()["counts"]["builtin"],
-        5
+        8
     );
     assert_eq!(
         world.run(&["show", "git-status", "--json"]).exits(0).json()["source"],

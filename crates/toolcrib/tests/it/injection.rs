@@ -313,7 +313,7 @@ async fn templates_that_need_a_shell_never_load() {
         .collect();
     world.write_tool("bad.json", file(&tools));
     let crib = world.serve();
-    assert_eq!(crib.names().await.len(), 5);
+    assert_eq!(crib.names().await.len(), 8);
     let (_, problems) = crib.get("/tools/errors").await;
     assert_eq!(problems["count"], table.len());
     for (index, (command, kind, words)) in table.iter().enumerate() {

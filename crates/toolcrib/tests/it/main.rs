@@ -7,6 +7,7 @@ mod approvals;
 mod audit;
 mod auth;
 mod bad_input;
+mod built_ins;
 mod callers;
 mod cancelled;
 mod chaos;

@@ -167,14 +167,17 @@ async fn criterion_3_the_list_holds_both_kinds_with_labels_and_counts() {
             "file-reader",
             "git-diff-summary",
             "git-status",
+            "read-file",
             "read-output",
+            "search-code",
+            "todo-write",
             "workspace-info"
         ]
     );
     assert_eq!(of("plugin"), ["check-api", "list-todos"]);
     assert_eq!(
         list["counts"],
-        json!({"total": 7, "builtin": 5, "plugin": 2, "executable": 0, "python": 0, "registered": 0, "typescript": 0})
+        json!({"total": 10, "builtin": 8, "plugin": 2, "executable": 0, "python": 0, "registered": 0, "typescript": 0})
     );
     for tool in list["tools"].as_array().unwrap() {
         let collection = tool.get("pluginName").and_then(Value::as_str);
@@ -265,7 +268,7 @@ async fn criterion_7_invalid_files_are_skipped_and_told_in_the_reloads_answer() 
             .unwrap()
             .contains("`tools[0].handler` is missing")
     );
-    assert_eq!(reloaded["toolCount"], 8);
+    assert_eq!(reloaded["toolCount"], 11);
     assert_eq!(crib.output("half-good", json!({})).await, "good\n");
     crib.output("list-todos", json!({"pattern": "x"})).await;
 

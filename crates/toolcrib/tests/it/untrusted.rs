@@ -165,13 +165,13 @@ async fn a_tools_folder_that_leads_elsewhere_is_not_walked_and_not_watched() {
         let list = world.run(&["list", "--json"]).exits(1).json();
         assert_eq!(
             list["counts"],
-            json!({"total": 5, "builtin": 5, "plugin": 0, "executable": 0, "python": 0, "registered": 0, "typescript": 0}),
+            json!({"total": 8, "builtin": 8, "plugin": 0, "executable": 0, "python": 0, "registered": 0, "typescript": 0}),
             "{target:?}"
         );
         assert_eq!(list["errors"].as_array().unwrap().len(), 1, "{list}");
         assert_eq!(list["errors"][0]["errorType"], "IoError");
         let crib = world.serve();
-        assert_eq!(crib.names().await.len(), 5);
+        assert_eq!(crib.names().await.len(), 8);
         let inode = target.metadata().unwrap().ino();
         assert!(
             !watched(crib.pid()).contains(&inode),

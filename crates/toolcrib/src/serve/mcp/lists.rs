@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
+use toolcrib_core::client::has_todo_list;
 use toolcrib_core::{Loading, Seen, View};
 
 use super::asker::Asker;
@@ -19,10 +20,10 @@ use crate::serve::convert::{self, TTL_MS};
 /// How many tools one page has. Most cribs have fewer in all, and clients that read no second page lose none.
 const PAGE: usize = 500;
 
-/// The pages of a list.
-struct NewestList(Vec<Bytes>);
+/// The pages of a list, for clients without and with a list of their own of what is to be done.
+struct NewestList([Vec<Bytes>; 2]);
 
-struct OlderList(Vec<Bytes>);
+struct OlderList([Vec<Bytes>; 2]);
 
 /// The same of the small surface.
 struct NewestSmall(Vec<Bytes>);
@@ -89,15 +90,24 @@ fn unfinished(view: &View, form: Form, cursor: Option<&str>) -> Option<Bytes> {
 
 /// The result of `tools/list` as bytes, from where a cursor of ours leads; nothing where it leads nowhere.
 fn tools<'a>(view: &'a View, form: Form, cursor: Option<&str>) -> Option<&'a Bytes> {
-    let made = |view: &View| -> Vec<Bytes> {
+    let made = |view: &View, form: Form| -> Vec<Bytes> {
         let pages = form.pages(view);
         pages.map(|page| Bytes::from(page.to_string())).collect()
     };
+    let both = |view: &View| {
+        [false, true].map(|without_todo| {
+            let form = Form {
+                without_todo,
+                ..form
+            };
+            made(view, form)
+        })
+    };
     let pages = match (form.newest, form.small) {
-        (true, false) => &view.derived(|view| NewestList(made(view))).0,
-        (false, false) => &view.derived(|view| OlderList(made(view))).0,
-        (true, true) => &view.derived(|view| NewestSmall(made(view))).0,
-        (false, true) => &view.derived(|view| OlderSmall(made(view))).0,
+        (true, false) => &view.derived(|view| NewestList(both(view))).0[form.which()],
+        (false, false) => &view.derived(|view| OlderList(both(view))).0[form.which()],
+        (true, true) => &view.derived(|view| NewestSmall(made(view, form))).0,
+        (false, true) => &view.derived(|view| OlderSmall(made(view, form))).0,
     };
     let page = match cursor {
         None => 0,
@@ -128,6 +138,8 @@ struct Form {
     newest: bool,
     /// Few tools, and a search for the others.
     small: bool,
+    /// Without our list of what is to be done, for a client that has one of its own.
+    without_todo: bool,
 }
 
 impl Form {
@@ -135,14 +147,21 @@ impl Form {
         Form {
             newest: asker.revision.is_stateless(),
             small: mcp.is_searched(view, &asker.who),
+            without_todo: has_todo_list(&asker.client),
         }
+    }
+
+    /// Which of two lists it is.
+    fn which(self) -> usize {
+        usize::from(self.without_todo)
     }
 
     /// The pages of a list, one after the other.
     fn pages(self, view: &View) -> Box<dyn Iterator<Item = Value>> {
-        let tools = match self.small {
-            true => small::tools(view),
-            false => convert::tools(view),
+        let tools = match (self.small, self.without_todo) {
+            (true, _) => small::tools(view),
+            (false, true) => convert::tools_without_todo_list(view),
+            (false, false) => convert::tools(view),
         };
         match self.newest {
             true => Box::new(pages(tools).map(|mut page| {

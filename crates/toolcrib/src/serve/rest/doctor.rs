@@ -47,7 +47,7 @@ pub async fn look_over(
     };
     let view = served.kept(&who);
     let mut tools = Vec::new();
-    for tool in view.tools() {
+    for tool in view.tools().filter(|tool| !tool.is_off()) {
         let walled = tool.run.walled(tool).await;
         tools.push(ConfinementView::new(tool, walled));
     }

@@ -41,10 +41,10 @@ pub struct Filter {
     /// Only tools of this source.
     #[param(example = "plugin")]
     source: Option<String>,
-    /// Only tools of this status: `active`, `loading`, `untrusted`, `denied` or `error`.
+    /// Only tools of this status: `active`, `loading`, `untrusted`, `denied`, `off` or `error`.
     #[param(example = "active")]
     status: Option<String>,
-    /// Also name the files without a tool.
+    /// Also name the files without a tool, and list the built-in tools that are off.
     idle: Option<bool>,
 }
 
@@ -88,11 +88,13 @@ pub async fn list(
         filter.status.as_deref(),
         &Status::ALL.map(Status::as_str),
     )?;
+    let off_too = filter.idle == Some(true) || filter.status.is_some();
     let fits = |tool: &toolcrib_core::Tool| {
-        filter
-            .source
-            .as_deref()
-            .is_none_or(|source| source == tool.source.as_str())
+        (off_too || !tool.is_off())
+            && filter
+                .source
+                .as_deref()
+                .is_none_or(|source| source == tool.source.as_str())
             && filter
                 .status
                 .as_deref()
