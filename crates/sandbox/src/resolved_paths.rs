@@ -297,8 +297,8 @@ fn refuse_other_names(
     let granted = |path: &PathBuf| write.iter().any(|spot| path.starts_with(&spot.path));
     for spot in write.iter().filter(|spot| !spot.folder) {
         let number = spot.path.metadata().map(|meta| meta.ino()).unwrap_or(0);
-        let names = code.files.get(&number).into_iter().flatten();
-        if let Some(other) = names.into_iter().find(|name| !granted(name)) {
+        let mut names = code.files.get(&number).into_iter().flatten();
+        if let Some(other) = names.find(|name| !granted(name)) {
             return Err(CannotConfine::new(
                 format!(
                     "`{}` is another name of `{}`, which other tools are made of",
