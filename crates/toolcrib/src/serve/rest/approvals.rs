@@ -44,8 +44,10 @@ pub fn approver(served: &Served) -> Result<&Approver, CallError> {
     })
 }
 
-/// Refuses who may neither decide nor keep the crib: an agent does not read what others ask.
+/// Refuses who may neither decide nor keep the crib, and tokens that are for one agent: an agent does not read what others
+/// ask, and decides on no call.
 pub fn may_look(who: &Who) -> Result<(), CallError> {
+    who.for_all_agents()?;
     match who.may(Scope::Manage) || who.may(Scope::Approve) {
         true => Ok(()),
         false => Err(CallError::new(
@@ -143,6 +145,7 @@ pub async fn decide(
     id: Result<Path<String>, PathRejection>,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let decider = who.decider()?;
     let bytes = body::read(body).await?;
     let wanted: ApprovalDecision = body::parse(&bytes)
