@@ -140,9 +140,18 @@ async fn measure() -> Option<()> {
     let no = CallerLimits::default();
     let chains = [
         ("no middleware", crib(&store, &[], no)?),
-        ("tool_retry", crib(&store, &[retry.clone()], no)?),
-        ("pii, every type", crib(&store, &[pii.clone()], no)?),
-        ("tool_call_limit", crib(&store, &[calls.clone()], no)?),
+        (
+            "tool_retry",
+            crib(&store, std::slice::from_ref(&retry), no)?,
+        ),
+        (
+            "pii, every type",
+            crib(&store, std::slice::from_ref(&pii), no)?,
+        ),
+        (
+            "tool_call_limit",
+            crib(&store, std::slice::from_ref(&calls), no)?,
+        ),
         (
             "all of them",
             crib(&store, &[pii.clone(), retry.clone(), calls.clone()], no)?,

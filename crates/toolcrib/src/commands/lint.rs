@@ -13,6 +13,7 @@ use super::{Done, Scene, Target};
 use crate::failure::Failure;
 use crate::lint::{Finding, Level, Subject, fix, lint};
 use crate::printer::{DIM, GREEN, YELLOW, plain};
+use crate::whole_file;
 use crate::wire::{ToolList, ToolView};
 
 /// No tool's file is longer.
@@ -182,7 +183,7 @@ fn fixed(tools: &[ToolView], found: &[Finding]) -> Result<usize, Failure> {
         let Some(made) = read(path).and_then(|text| fix(&text, &pairs)) else {
             continue;
         };
-        std::fs::write(path, made.text).map_err(|error| {
+        whole_file::write(path, made.text.as_bytes()).map_err(|error| {
             let message = format!("`{file}` can't be written");
             Failure::new(ErrorCode::BadRequest, message)
                 .cause(error)

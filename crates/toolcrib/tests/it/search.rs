@@ -387,7 +387,7 @@ async fn an_endpoint_chooses_its_surface_and_rest_searches() {
     let (status, _) = crib.get("/search").await;
     assert_eq!(status, 400);
     let (_, within) = crib
-        .get("/api/search?q=orders&namespace=plugin.print&limit=100")
+        .get("/search?q=orders&namespace=plugin.print&limit=100")
         .await;
     let all = within["matches"].as_array().unwrap();
     assert!(

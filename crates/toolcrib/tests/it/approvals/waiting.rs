@@ -254,6 +254,26 @@ fn stateless(world: &World, action: &str) {
     assert!(began.elapsed() < Duration::from_secs(10));
 }
 
+/// A call through another tool is the call of that tool: a person is asked about it, and it finds the same question.
+#[tokio::test]
+async fn a_call_through_call_tool_asks_like_any_other() {
+    let world = world("wait = 0");
+    let crib = world.serve();
+    let mut client = Piped::greeted(world.command(&["mcp", "--surface", "search"]));
+    let inner = json!({"name": "wipe", "arguments": {"what": "all"}});
+    pending(&client.ask(&mcp::call(2, "call_tool", inner.clone())));
+    pending(&client.ask(&mcp::call(3, "wipe", json!({"what": "all"}))));
+    let read = client.ask(&mcp::call(4, "call_tool_read", inner));
+    assert!(
+        read.to_string().contains("isError\":true") || read.get("error").is_some(),
+        "{read}"
+    );
+    let (_, list) = crib.get("/approvals?state=pending").await;
+    assert_eq!(list["count"], 1, "{list}");
+    assert_eq!(list["approvals"][0]["tool"], "wipe");
+    assert!(ran(&world).is_empty());
+}
+
 fn pending(answered: &Value) {
     let result = &answered["result"];
     assert_eq!(result["isError"], true, "{answered}");
