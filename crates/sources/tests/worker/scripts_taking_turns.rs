@@ -98,10 +98,12 @@ async fn calls_that_wait_share_a_thread() {
         world.open().await;
         let pid = world.output("file_pid", json!({})).await;
         let (path, file) = go(&world);
-        let calls: Vec<_> = (0..16)
-            .map(|n| world.begin("file_waits", json!({"path": path, "n": n})))
-            .collect();
-        all_said(&world, "waits", 16).await;
+        // One after the other: who has no time for a moment might get company otherwise.
+        let mut calls = Vec::new();
+        for n in 0..16 {
+            calls.push(world.begin("file_waits", json!({"path": path, "n": n})));
+            all_said(&world, "waits", n + 1).await;
+        }
         let_go(&file);
         for call in calls {
             assert_eq!(call.await.unwrap().unwrap().output, pid, "{runtime}");
