@@ -227,12 +227,13 @@ impl<'a> Next<'a> {
             Some((link, rest)) => link.handle(call, Next { rest, ..self }),
             None => Box::pin(async move {
                 let run = call.tool.run.clone();
-                let Some(started) = call.context.started.clone() else {
-                    return run.run(call).await;
-                };
-                let before = started.swap(true, Ordering::Relaxed);
+                let started = call.context.started.clone();
+                let before = started.as_ref();
+                let before = before.is_some_and(|started| started.swap(true, Ordering::Relaxed));
                 let result = run.run(call).await;
-                if result.as_ref().is_err_and(|error| error.unreached) {
+                if let Some(started) = started
+                    && result.as_ref().is_err_and(|error| error.unreached)
+                {
                     started.store(before, Ordering::Relaxed);
                 }
                 result
