@@ -148,16 +148,17 @@ impl Who {
     }
 
     fn token(id: &str, name: &str, agent: Option<&str>, scopes: Scopes) -> Who {
-        Who(
-            Arc::new(Identity {
-                scopes,
-                agent: agent.unwrap_or(DEFAULT_AGENT).into(),
-                token_name: Some(name.into()),
-                bound: agent.is_some(),
-                proof: Proof::Token(id.into()),
-            }),
-            None,
-        )
+        Who::of(Identity {
+            scopes,
+            agent: agent.unwrap_or(DEFAULT_AGENT).into(),
+            token_name: Some(name.into()),
+            bound: agent.is_some(),
+            proof: Proof::Token(id.into()),
+        })
+    }
+
+    fn of(identity: Identity) -> Who {
+        Who(Arc::new(identity), None)
     }
 
     fn session(key: Key, approves: Approves) -> Who {
@@ -170,16 +171,13 @@ impl Who {
 
     fn new(scopes: Scopes, agent: &str, proof: Proof) -> Who {
         let agent = agent.into();
-        Who(
-            Arc::new(Identity {
-                scopes,
-                agent,
-                bound: false,
-                token_name: None,
-                proof,
-            }),
-            None,
-        )
+        Who::of(Identity {
+            scopes,
+            agent,
+            bound: false,
+            token_name: None,
+            proof,
+        })
     }
 
     /// The same one as another agent. A token that is for one agent is for no other; everybody else chooses.
