@@ -155,7 +155,7 @@ async fn a_thousand_that_wait_cost_nothing_that_others_need() {
             others.push(std::mem::replace(&mut agent, next));
         }
         agent.send(&mcp::call(
-            n as u64 + 10,
+            n + 10,
             "wipe",
             json!({"what": n.to_string()}),
         ));

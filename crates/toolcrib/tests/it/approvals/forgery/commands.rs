@@ -94,7 +94,6 @@ async fn nothing_that_an_agent_starts_decides() {
         }
     }
     assert!(table.tried >= 60, "{}", table.tried);
-    eprintln!("{} commands tried", table.tried);
     // A person, meanwhile, decides.
     world
         .person(&["approvals", "approve", &id, "--yes"])

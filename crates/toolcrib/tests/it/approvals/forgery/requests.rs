@@ -34,7 +34,6 @@ async fn no_request_of_anybody_else_decides() {
     webhooks(&mut table, &other).await;
     minting(&mut table, &manager).await;
     assert!(table.tried >= 60, "{}", table.tried);
-    eprintln!("{} requests tried", table.tried);
     // A person decides, and the call runs, once.
     world
         .person(&["approvals", "approve", &id, "--yes"])
