@@ -234,10 +234,12 @@ export const bad = { description: "d", execute, args: { when: z3.date() } };`;
       }`,
     }, "let open = () => {}; const gate = new Promise<void>((done) => { open = done; });");
     const first = worker.call("t_meet", { last: false }, { profile: "p" });
-    await until(() => worker.notices.length === 2, "both notices");
+    await until(() => worker.notices.length === 3, "all notices");
     assert.deepEqual(worker.notices.map(({ method, params }) => [method, params]), [
       ["progress", { id: first.id, progress: 1, total: 2, message: "here" }],
       ["log", { level: "warn", message: "a word" }],
+      // It does not keep its thread, so the next call may come.
+      ["waiting", { id: first.id }],
     ]);
     assert.equal((await worker.ask("health")).result.status, "healthy");
     assert.equal(await worker.result("t_meet", { last: true }, { profile: "q" }), "q true");

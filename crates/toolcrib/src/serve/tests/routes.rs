@@ -229,7 +229,7 @@ async fn health_is_told_by_stage() {
     assert_eq!(status, 200);
     assert_eq!(
         body["counts"],
-        json!({"active": 7, "denied": 0, "error": 0, "loading": 0, "unavailable": 0, "untrusted": 1})
+        json!({"active": 7, "denied": 0, "error": 0, "loading": 0, "off": 0, "unavailable": 0, "untrusted": 1})
     );
     let view: HealthView = serde_json::from_value(body).unwrap();
     assert_eq!(
@@ -350,6 +350,8 @@ async fn the_document_lists_the_table() {
         "get /",
         "get /api/agents",
         "get /api/agents/{name}",
+        "get /api/approvals",
+        "get /api/approvals/{id}",
         "get /api/calls",
         "get /api/calls/{id}",
         "get /api/custom-tools",
@@ -362,6 +364,7 @@ async fn the_document_lists_the_table() {
         "get /api/logs",
         "get /api/me",
         "get /api/outputs/{id}",
+        "get /api/search",
         "get /api/tokens",
         "get /api/tools",
         "get /api/tools/definitions",
@@ -369,6 +372,7 @@ async fn the_document_lists_the_table() {
         "get /api/tools/{name}",
         "get /api/tools/{name}/health",
         "get /api/trust",
+        "get /approvals/{id}",
         "get /docs",
         "get /healthz",
         "get /login",
@@ -376,6 +380,7 @@ async fn the_document_lists_the_table() {
         "get /readyz",
         "get /toolcrib.schema.json",
         "patch /api/custom-tools/{name}",
+        "post /api/approvals/{id}",
         "post /api/custom-tools",
         "post /api/custom-tools/{name}/test",
         "post /api/custom-tools/{name}/validate",
@@ -384,7 +389,9 @@ async fn the_document_lists_the_table() {
         "post /api/tools/reload",
         "post /api/tools/{name}/call",
         "post /api/trust",
+        "post /approvals/{id}",
         "post /logout",
+        "post /webhooks/approvals",
     ];
     assert_eq!(documented, table.map(str::to_owned).into());
     check_references(&document, &document);

@@ -154,11 +154,7 @@ async fn a_thousand_that_wait_cost_nothing_that_others_need() {
             let next = Piped::greeted(world.command(&["mcp"]));
             others.push(std::mem::replace(&mut agent, next));
         }
-        agent.send(&mcp::call(
-            n + 10,
-            "wipe",
-            json!({"what": n.to_string()}),
-        ));
+        agent.send(&mcp::call(n + 10, "wipe", json!({"what": n.to_string()})));
     }
     others.push(agent);
     let deadline = Instant::now() + Duration::from_secs(180);
