@@ -71,6 +71,7 @@ async fn wait(approvals: &Approvals, first: u64, marks: &str) {
         };
         println!("asked {n} {}", approval.id);
         while approval.state == ApprovalState::Pending {
+            // sleeps: how often it is looked at; another process decides
             tokio::time::sleep(Duration::from_millis(1)).await;
             approval = approvals.get(&approval.id).await.unwrap().unwrap();
         }

@@ -46,7 +46,7 @@ impl Call {
     pub async fn run(self, scene: &Scene) -> Done {
         let reach = Reach::open_for(scene, &self.target, About::CallOf(&self.name)).await?;
         let schema = match self.arguments.iter().any(|argument| is_pair(argument)) {
-            true => reach.tool(&self.name).await?.input_schema,
+            true => reach.tool_with_schema(&self.name).await?.input_schema,
             false => Value::Null,
         };
         let arguments = read_arguments(&self.arguments, &schema, &self.name)?;

@@ -2,14 +2,14 @@
 //! or to one elsewhere. What is asked for is written once, as a route; a command only says what it wants and shows it.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolcrib_core::call::DEFAULT_AGENT;
-use toolcrib_core::{CallError, ErrorCode, Object, Pending};
+use toolcrib_core::{CallError, ErrorCode, Object, Pending, Status};
 use toolcrib_sources::{Follow, Sources};
 
 use super::transport::{Here, Pieces, There, Transport};
@@ -25,6 +25,8 @@ use crate::wire::{CallBody, ErrorView, OutcomeView, ToolView};
 
 /// How long a call waits for the packages of its tool.
 const INSTALLED: Duration = Duration::from_secs(15 * 60);
+/// How often it is asked whether a tool is loaded by now.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A crib that answers.
 pub struct Reach {
@@ -212,6 +214,18 @@ impl Reach {
 
     pub async fn tool(&self, name: &str) -> Result<ToolView, Failure> {
         self.get(&format!("/tools/{}", segment(name)?)).await
+    }
+
+    /// The same once it is known what the tool takes. One that is being loaded is waited for, as a call waits.
+    pub async fn tool_with_schema(&self, name: &str) -> Result<ToolView, Failure> {
+        let end = Instant::now() + NAMED;
+        loop {
+            let tool = self.tool(name).await?;
+            if tool.status != Status::Loading.as_str() || Instant::now() >= end {
+                return Ok(tool);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 
     /// Calls a tool, as the agent that was chosen. Dropping the future cancels the call, wherever it runs.

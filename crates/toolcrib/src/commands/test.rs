@@ -69,7 +69,7 @@ impl Test {
     async fn one(self, scene: &Scene, name: &str) -> Done {
         let reach = Reach::open_for(scene, &self.target, About::CallOf(name)).await?;
         let pairs = self.arguments.iter().any(|argument| is_pair(argument));
-        let tool = match reach.tool(name).await {
+        let tool = match reach.tool_with_schema(name).await {
             Ok(tool) => Some(tool),
             Err(error) if pairs => return Err(error),
             // The call says what is wrong.

@@ -15,7 +15,7 @@ use toolcrib_store::{OutputLimits, Retention, StoreUrl, StoreUrlError};
 
 use super::agents::{AgentSettings, agents};
 use super::approvals::{ApprovalSettings, approval_settings};
-use super::audit::AuditMode;
+use super::audit::{AuditMode, AuditSection};
 use super::file::{self, ConfigFile, GateMode, SandboxMode, ScanMode};
 use super::folders::{expand, folders};
 use super::limits::limits;
@@ -240,10 +240,7 @@ impl Settings {
                 Some(AuditMode::Required) => Audit::Required,
                 Some(AuditMode::BestEffort) | None => Audit::BestEffort,
             },
-            retention: Retention {
-                days: Some(user_audit.days.unwrap_or(DEFAULT_AUDIT_DAYS).max(1)),
-                rows: Some(user_audit.max_rows.unwrap_or(DEFAULT_AUDIT_ROWS).max(1)),
-            },
+            retention: retention(&user_audit),
             agents: agents(&user, &own, own_file.as_deref())?,
             folders,
         })
@@ -259,6 +256,14 @@ pub fn store_url(env: &Env, data: &Path) -> Result<StoreUrl, ConfigError> {
 /// How long what is known counts while the store does not answer; asked with the store itself.
 pub fn store_grace(env: &Env) -> Result<Duration, ConfigError> {
     grace_named(env, user_config(env)?.store_grace)
+}
+
+/// How long calls stay on record, and how many.
+fn retention(audit: &AuditSection) -> Retention {
+    Retention {
+        days: Some(audit.days.unwrap_or(DEFAULT_AUDIT_DAYS).max(1)),
+        rows: Some(audit.max_rows.unwrap_or(DEFAULT_AUDIT_ROWS).max(1)),
+    }
 }
 
 fn grace_named(env: &Env, written: Option<u64>) -> Result<Duration, ConfigError> {

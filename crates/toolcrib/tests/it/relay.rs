@@ -151,8 +151,8 @@ async fn agents_do_not_notice_a_restart() {
     let mut legacy = Agent::legacy(&world);
     let mut modern = Agent::start(&world, &[]);
     let listed = |answer: Value| answer["result"]["tools"].as_array().unwrap().len();
-    assert_eq!(listed(legacy.ask("tools/list", json!({}))), 6);
-    assert_eq!(listed(modern.ask("tools/list", stateless())), 6);
+    assert_eq!(listed(legacy.ask("tools/list", json!({}))), 9);
+    assert_eq!(listed(modern.ask("tools/list", stateless())), 9);
     // In good order, then without a word.
     assert_eq!(crib.stop(), Some(0));
     let crib = world.serve();

@@ -419,7 +419,7 @@ fn commands_search_count_and_lint() {
     let context = world.run(&["context", "--json"]).exits(0).json();
     assert!(context["tokens"].as_u64().unwrap() > 8_000, "{context}");
     assert_eq!(context["autoSearches"], true);
-    assert_eq!(context["tools"].as_array().unwrap().len(), 505);
+    assert_eq!(context["tools"].as_array().unwrap().len(), 508);
     let shown = world.run(&["context"]).exits(0);
     assert!(
         shown.stdout.contains("plugin.list") && shown.stdout.contains("as a search"),

@@ -202,7 +202,7 @@ async fn a_file_that_leads_out_of_an_untrusted_project_is_not_read() {
     std::fs::write(&outside, shell_tool("outside", "true", json!({}))).unwrap();
     symlink(&outside, world.tools_folder().join("a.json")).unwrap();
     let list = world.run(&["list", "--json"]).exits(1).json();
-    assert_eq!(list["counts"]["total"], 5, "{list}");
+    assert_eq!(list["counts"]["total"], 8, "{list}");
     assert_eq!(list["errors"][0]["errorType"], "IoError");
     // A person who trusts it trusts its links.
     world.run(&["trust"]).exits(0);
