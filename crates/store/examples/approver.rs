@@ -127,6 +127,7 @@ async fn decide(approvals: &Approvals) {
                 println!("decided {} {}", now.state, one.id);
             }
         }
+        // sleeps: how often it is looked at; other processes ask
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
