@@ -276,7 +276,7 @@ fn short(text: &str) -> String {
     text.chars().take(100).collect()
 }
 /// The same words, whether there is none or who asks does not see it.
-pub fn no_grant() -> CallError {
+fn no_grant() -> CallError {
     CallError::new(ErrorCode::NotFound, "there is no such grant")
         .hint("GET /api/grants lists them, and so does `toolcrib grant --list`")
 }

@@ -253,6 +253,7 @@ pub async fn update(
     name: Result<Path<String>, PathRejection>,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let name = seen(&served, &who, name)?;
     let registrar = registrar(&served)?;
     let body = object(body).await?;
@@ -277,6 +278,7 @@ pub async fn remove(
     who: Who,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let name = seen(&served, &who, name)?;
     registrar(&served)?.remove(&name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -300,6 +302,7 @@ pub async fn validate(
     who: Who,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let name = seen(&served, &who, name)?;
     let examined = registrar(&served)?.validate(&name).await?;
     Ok(json(StatusCode::OK, &ValidationView::from(examined)))

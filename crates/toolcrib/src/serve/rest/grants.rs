@@ -8,12 +8,12 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use toolcrib_core::{CallError, Grant};
+use toolcrib_core::CallError;
 use utoipa::IntoParams;
 
 use super::calls::project;
 use super::{ErrorResponse, bad_request, body, json, named, queried};
-use crate::grantor::{Grantor, no_grant};
+use crate::grantor::Grantor;
 use crate::serve::Served;
 use crate::serve::auth::Who;
 use crate::wire::{ErrorView, GrantCreate, GrantList, GrantView};
@@ -93,6 +93,7 @@ pub async fn create(
     who: Who,
     body: Body,
 ) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let shape = "send a JSON object such as {\"tool\": \"weather\", \"all\": true}";
     let bytes = body::read(body).await?;
     let wanted: GrantCreate = body::parse(&bytes).map_err(|error| error.hint(shape))?;
@@ -124,15 +125,8 @@ pub async fn remove(
     who: Who,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ErrorResponse> {
+    who.for_all_agents()?;
     let (grantor, id) = (grantor(&served)?, named(id)?);
-    let view = served.kept(&who);
-    if !view.shows_all() {
-        let all = grantor.list(None).await?;
-        let seen = |grant: &Grant| grant.id == id && view.get(&grant.tool).is_some();
-        if !all.iter().any(seen) {
-            return Err(no_grant().into());
-        }
-    }
     grantor.take(&id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -211,3 +211,45 @@ fn the_user_reads_who_sees_what_and_why_not() {
         "{unseen:?}"
     );
 }
+
+/// What holds for all agents is not decided by a token that is for one, whatever its scopes.
+#[tokio::test]
+async fn a_token_for_one_agent_changes_nothing_for_the_others() {
+    let world = world();
+    let crib = world.serve_closed();
+    let own = world.bound("manager", "bound", "read,call,manage");
+    let decisions = [
+        (
+            "POST",
+            "/api/custom-tools",
+            json!({"name": "x", "command": "true"}),
+        ),
+        (
+            "PATCH",
+            "/api/custom-tools/visible",
+            json!({"description": "x"}),
+        ),
+        ("DELETE", "/api/custom-tools/visible", Value::Null),
+        ("POST", "/api/custom-tools/visible/validate", Value::Null),
+        (
+            "POST",
+            "/api/grants",
+            json!({"tool": "visible", "all": true}),
+        ),
+        ("DELETE", "/api/grants/1", Value::Null),
+        ("POST", "/api/trust", json!({})),
+    ];
+    for (method, path, body) in decisions {
+        let request = crib
+            .client
+            .request(method.parse().unwrap(), format!("{}{path}", crib.url))
+            .bearer_auth(&own)
+            .json(&body);
+        let (status, refusal) = answer(request.send().await.unwrap()).await;
+        assert_eq!(
+            (status, &refusal["error"]["code"]),
+            (403, &json!("forbidden")),
+            "{method} {path}: {refusal}"
+        );
+    }
+}
