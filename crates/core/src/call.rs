@@ -126,7 +126,7 @@ pub struct Context {
     pub marks: Vec<Mark>,
     /// What a person said about the call, for its record.
     pub decision: Option<Decision>,
-    /// Whoever asks can open a page that it is told of, and then asks again: it is not kept waiting for a person.
+    /// Whoever asks can open a page that it is sent, and then asks again: it is not kept waiting for a person.
     pub asks_again: bool,
     /// The person's decision that the call runs by, once it does.
     pub approved: Option<ApprovedBy>,

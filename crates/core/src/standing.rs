@@ -10,7 +10,7 @@ pub enum Status {
     Unavailable,
     Untrusted,
     Denied,
-    /// It is not told of until a person wants it.
+    /// Agents do not see it until a person wants it.
     Off,
     /// Its process died too often in a row. A call still tries one start.
     Error,

@@ -363,7 +363,7 @@ impl Tool {
         }
     }
 
-    /// Is nobody told of it until a person wants it?
+    /// Is it hidden from agents until a person wants it?
     pub fn is_off(&self) -> bool {
         matches!(self.access, Access::Off(_))
     }

@@ -35,7 +35,7 @@ use serde_json::json;
 use support::World;
 use toolcrib_core::{Access, ErrorCode, SourceKind};
 
-/// What agents are not told of until a person wants it.
+/// What agents do not see until a person wants it.
 const OFF: [&str; 5] = [
     "fetch-page",
     "send-email",

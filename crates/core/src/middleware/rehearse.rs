@@ -7,7 +7,7 @@ use super::{Always, Books, Middleware, Next, Shared, authorize, timeout, validat
 use crate::profile::ChainSettings;
 use crate::{Call, CallError, CallResult, Caller, Context, ErrorCode, Object, Outputs, Tool};
 
-/// One call through the links that judge it. It is no call of anybody's: it is not told of and not recorded, and what it
+/// One call through the links that judge it. It is no call of anybody's: it causes no event and no record, and what it
 /// gives is for whoever asks alone.
 pub async fn rehearse(
     tool: Arc<Tool>,

@@ -43,7 +43,7 @@ const MAX_TEXT: usize = 8_000;
 const MAX_DEPTH: usize = 4;
 const MAX_PARAMETERS: usize = 400;
 
-/// What the index is told of a tool.
+/// What the index holds of a tool.
 pub struct Document {
     /// Each term and its weight, from 0 to about 1.8.
     pub weights: HashMap<String, f32>,

@@ -90,7 +90,7 @@ impl Reading {
                 }
                 continue;
             }
-            // What several of them say of a tool counts once.
+            // What several of them say of a tool is counted once.
             for stand_in in &wanted.stand_ins {
                 for posting in &index.term(stand_in.id).postings {
                     let known = &mut best[posting.slot as usize];

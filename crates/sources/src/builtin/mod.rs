@@ -3,7 +3,7 @@
 //! To add one: write a file here with a `pub(super) fn tool(place: &Arc<Place>) -> Builtin`, and add its line to
 //! [`all`]. It says in its annotations what it does ([`Effects`]), describes every parameter, and is listed even where
 //! there is no project (its call then answers `unavailable`). One that does more than look is [`Switch::Granted`] or
-//! [`Switch::Set`]: agents are not told of it until a person granted or configured it.
+//! [`Switch::Set`]: agents do not see it until a person granted or configured it.
 //!
 //! Why they need no walls of their own: `docs/design/0020-built-in-tools.md`.
 

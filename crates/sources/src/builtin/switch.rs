@@ -12,7 +12,7 @@ use toolcrib_core::{
 use super::Builtin;
 use crate::{Place, permits};
 
-/// What has to be said before agents are told of a tool.
+/// What has to be said before agents see a tool.
 pub enum Switch {
     On,
     /// Any part of this has to be granted. What was granted is all that the tool then does.

@@ -17,7 +17,7 @@ pub struct AgentView {
     /// `primary`, or `subagent`: only sessions use it.
     #[schema(example = "primary")]
     pub mode: String,
-    /// The names of the tools that it is told of, sorted.
+    /// The names of the tools that it sees in lists, sorted.
     pub tools: Vec<String>,
     /// The other tools, and why it does not see them. Only for who keeps the crib, as everything below.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -145,7 +145,7 @@ pub fn in_words(link: &BTreeMap<String, Value>) -> String {
     }
 }
 
-/// Why an agent is not told of a tool; nothing where it is.
+/// Why an agent does not see a tool in lists; nothing where it does.
 fn reason(view: &View, tool: &Tool) -> Option<String> {
     if let Some(hiding) = view.profile().sees().hiding(tool) {
         return Some(hiding.to_string());

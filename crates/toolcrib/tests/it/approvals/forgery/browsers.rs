@@ -75,7 +75,7 @@ pub async fn webhooks(table: &mut Table<'_>, other: &str) {
     ] {
         table.tries(post(what, path, headers, body, &[401])).await;
     }
-    // One that was good counts once, and says nothing about any other.
+    // One that was good works once, and says nothing about any other.
     table.tries(post("a good one about another", path, good.to_vec(), &others, &[200])).await;
     table.tries(post("its replay", path, good.to_vec(), &others, &[409])).await;
 }
